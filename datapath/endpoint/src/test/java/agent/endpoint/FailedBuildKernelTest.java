@@ -165,8 +165,7 @@ class FailedBuildKernelTest {
 
   /** Removes the route of the test, so that the agent can add its own. */
   private void unroute() {
-    agent.namespace().exec("ip", "route", "del", late.ipv4() + "/32");
-    agent.namespace().exec("ip", "-6", "route", "del", late.ipv6() + "/128");
+    agent.namespace().ip("route del " + late.ipv4() + "/32", "route del " + late.ipv6() + "/128");
   }
 
   @ParameterizedTest

@@ -60,19 +60,19 @@ class InterfaceWatchKernelTest {
         .ip(
             "link add %s index %d type veth peer name eth0 netns %s"
                 .formatted(name, index, other.path()));
-    agent.namespace().ip("link set " + name + " addrgenmode none");
-    agent.namespace().ip("link set " + name + " up");
+    agent.namespace().ip("link set " + name + " addrgenmode none", "link set " + name + " up");
     address(other);
   }
 
   private void address(NetworkNamespace namespace) {
-    namespace.ip("link set eth0 up");
-    namespace.ip("address add " + web.ipv4() + "/32 dev eth0");
-    namespace.ip("route add 10.1.0.1/32 dev eth0");
-    namespace.ip("route add default via 10.1.0.1");
-    namespace.ip("address add " + web.ipv6() + "/128 dev eth0 nodad");
-    namespace.ip("-6 route add f00d::a01:1:0:1/128 dev eth0");
-    namespace.ip("-6 route add default via f00d::a01:1:0:1");
+    namespace.ip(
+        "link set eth0 up",
+        "address add " + web.ipv4() + "/32 dev eth0",
+        "route add 10.1.0.1/32 dev eth0",
+        "route add default via 10.1.0.1",
+        "address add " + web.ipv6() + "/128 dev eth0 nodad",
+        "route add f00d::a01:1:0:1/128 dev eth0",
+        "route add default via f00d::a01:1:0:1");
   }
 
   private static void awaitSent(UdpStream stream, int more) {
@@ -166,8 +166,7 @@ class InterfaceWatchKernelTest {
         .ip(
             "link add %s address %s type veth peer name eth0 address %s netns %s"
                 .formatted(DEVICE, hostMac, workloadMac, web.namespace().path()));
-    agent.namespace().ip("link set " + DEVICE + " addrgenmode none");
-    agent.namespace().ip("link set " + DEVICE + " up");
+    agent.namespace().ip("link set " + DEVICE + " addrgenmode none", "link set " + DEVICE + " up");
     address(web.namespace());
   }
 
@@ -246,9 +245,12 @@ class InterfaceWatchKernelTest {
 
   @Test
   void shouldFollowARenamedInterface() {
-    agent.namespace().ip("link set " + DEVICE + " down");
-    agent.namespace().ip("link set " + DEVICE + " name renamed0");
-    agent.namespace().ip("link set renamed0 up");
+    agent
+        .namespace()
+        .ip(
+            "link set " + DEVICE + " down",
+            "link set " + DEVICE + " name renamed0",
+            "link set renamed0 up");
     agent.await("name", () -> agent.get("11").networking().interfaceName().equals("renamed0"));
     agent.awaitOk(11);
     assertEquals("renamed0", agent.storedInterface(11));

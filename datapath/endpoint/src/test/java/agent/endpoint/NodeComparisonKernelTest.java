@@ -10,6 +10,8 @@ import agent.testkit.Workload;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 
 /** Other programs change the node, and the agent receives no event of it. */
@@ -41,10 +43,13 @@ class NodeComparisonKernelTest {
       agent.create(11, web, "app=web");
       agent.settle();
       final String before = state(agent);
-      agent.namespace().ip("address del 10.1.0.1/32 dev lo");
-      agent.namespace().ip("address del f00d::a01:1:0:1/128 dev lo");
-      agent.namespace().ip("-6 route del " + web.ipv6() + "/128");
-      agent.namespace().ip("neigh replace " + web.ipv4() + " lladdr 02:00:00:00:00:99 dev lxcep11");
+      agent
+          .namespace()
+          .ip(
+              "address del 10.1.0.1/32 dev lo",
+              "address del f00d::a01:1:0:1/128 dev lo",
+              "route del " + web.ipv6() + "/128",
+              "neigh replace " + web.ipv4() + " lladdr 02:00:00:00:00:99 dev lxcep11");
       setParameter(agent, "ipv4/ip_forward", "0");
       setParameter(agent, "ipv6/conf/all/forwarding", "0");
       setParameter(agent, "ipv4/conf/lxcep11/rp_filter", "1");
@@ -72,19 +77,13 @@ class NodeComparisonKernelTest {
       agent.create(11, web, "app=web");
       agent.settle();
       final String before = state(agent);
-      final StringBuilder batch = new StringBuilder();
+      final List<String> commands = new ArrayList<>();
       for (int i = 0; i < 30_000; i++) {
-        batch.append("route add 10.100.%d.%d/32 dev lo%n".formatted(i / 250, i % 250));
+        commands.add("route add 10.100.%d.%d/32 dev lo".formatted(i / 250, i % 250));
       }
-      batch.append("route flush root 10.100.0.0/16\n");
-      batch.append("route del ").append(web.ipv4()).append("/32\n");
-      final Path file = Files.createTempFile("routes", ".batch");
-      try {
-        Files.writeString(file, batch);
-        agent.namespace().exec("ip", "-batch", file.toString());
-      } finally {
-        Files.delete(file);
-      }
+      commands.add("route flush root 10.100.0.0/16");
+      commands.add("route del " + web.ipv4() + "/32");
+      agent.namespace().ip(commands.toArray(String[]::new));
       agent.await("repair", () -> state(agent).equals(before));
     }
   }

@@ -61,8 +61,9 @@ class NodeWatchKernelTest {
   @Test
   void shouldAddGatewaysAgainWithTheRoutesThatTheKernelRemovedWithThem() {
     final String before = routes();
-    agent.namespace().ip("address del 10.1.0.1/32 dev lo");
-    agent.namespace().ip("address del f00d::a01:1:0:1/128 dev lo");
+    agent
+        .namespace()
+        .ip("address del 10.1.0.1/32 dev lo", "address del f00d::a01:1:0:1/128 dev lo");
     assertNotEquals(before, routes());
     agent.await("routes", () -> routes().equals(before));
     final String addresses = agent.namespace().exec("ip", "-o", "address", "show", "dev", "lo");
@@ -76,8 +77,7 @@ class NodeWatchKernelTest {
   @Test
   void shouldAddRoutesAgainThatAnotherProgramRemoved() {
     final String before = routes();
-    agent.namespace().ip("route del " + web.ipv4() + "/32");
-    agent.namespace().ip("-6 route del " + web.ipv6() + "/128");
+    agent.namespace().ip("route del " + web.ipv4() + "/32", "route del " + web.ipv6() + "/128");
     agent.await("routes", () -> routes().equals(before));
     assertEquals(2, agent.repaired(Repairs.Kind.ROUTE));
     agent.namespace().ip("route change " + web.ipv4() + "/32 dev lxcep12 proto 169");
@@ -182,12 +182,15 @@ class NodeWatchKernelTest {
 
   @Test
   void shouldNotLetTheWorldsEgressReachTheNodeByItsLocalRoutingTable() {
-    agent.namespace().ip("link add first0 type veth peer name peer0");
-    agent.namespace().ip("link set first0 up");
-    agent.namespace().ip("link set peer0 up");
-    agent.namespace().ip("-6 address add 2001:db8:7::9/64 nodad dev first0");
-    agent.namespace().ip("route add local 203.0.113.0/24 dev lo");
-    agent.namespace().ip("-6 route add local 2001:db8:5::/64 dev lo");
+    agent
+        .namespace()
+        .ip(
+            "link add first0 type veth peer name peer0",
+            "link set first0 up",
+            "link set peer0 up",
+            "address add 2001:db8:7::9/64 nodad dev first0",
+            "route add local 203.0.113.0/24 dev lo",
+            "route add local 2001:db8:5::/64 dev lo");
     for (final String address : HERE) {
       assertTrue(Ping.isAnswered(client.namespace(), address, 5000), "no policy: " + address);
     }

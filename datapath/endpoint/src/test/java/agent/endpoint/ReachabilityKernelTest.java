@@ -91,13 +91,19 @@ class ReachabilityKernelTest {
   }
 
   private static void route4(Workload workload) {
-    workload.namespace().ip("route replace 10.1.0.1/32 dev eth0 scope link");
-    workload.namespace().ip("route replace default via 10.1.0.1 dev eth0");
+    workload
+        .namespace()
+        .ip(
+            "route replace 10.1.0.1/32 dev eth0 scope link",
+            "route replace default via 10.1.0.1 dev eth0");
   }
 
   private static void address6(Workload workload) {
-    workload.namespace().ip("-6 address add " + workload.ipv6() + "/128 dev eth0 nodad");
-    workload.namespace().ip("-6 route replace f00d::a01:1:0:1/128 dev eth0");
+    workload
+        .namespace()
+        .ip(
+            "address add " + workload.ipv6() + "/128 dev eth0 nodad",
+            "route replace f00d::a01:1:0:1/128 dev eth0");
   }
 
   private static String silent(String... addresses) {

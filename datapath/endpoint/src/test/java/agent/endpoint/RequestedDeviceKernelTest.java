@@ -88,8 +88,11 @@ class RequestedDeviceKernelTest {
     agent.create("11", addressed().onInterface(web.veth().hostInterface()));
     final Workload moved = agent.workload(21);
     web.namespace().ip("address flush dev eth0");
-    moved.namespace().ip("address add " + web.ipv4() + "/32 dev eth0");
-    moved.namespace().ip("address add " + web.ipv6() + "/128 dev eth0 nodad");
+    moved
+        .namespace()
+        .ip(
+            "address add " + web.ipv4() + "/32 dev eth0",
+            "address add " + web.ipv6() + "/128 dev eth0 nodad");
     agent.modify("11", bare().onInterface(moved.veth().hostInterface()));
     assertDevice(moved.veth());
   }

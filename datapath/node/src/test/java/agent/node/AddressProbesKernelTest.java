@@ -36,8 +36,7 @@ class AddressProbesKernelTest {
   @BeforeEach
   void setUp() {
     node = NetworkNamespace.create("probes");
-    node.ip("address add " + GATEWAY4 + "/32 dev lo");
-    node.ip("-6 address add " + GATEWAY6 + "/128 dev lo");
+    node.ip("address add " + GATEWAY4 + "/32 dev lo", "address add " + GATEWAY6 + "/128 dev lo");
     workload = Workload.create(node, "probed", IPV4, GATEWAY4, IPV6, GATEWAY6).routeFromNode();
   }
 
@@ -116,8 +115,9 @@ class AddressProbesKernelTest {
     node.run(
         () -> {
           try (AddressProbes probes = open()) {
-            node.ip("address add 10.9.1.1/32 dev lo");
-            node.ip("neigh flush dev " + workload.veth().hostInterface() + " nud all");
+            node.ip(
+                "address add 10.9.1.1/32 dev lo",
+                "neigh flush dev " + workload.veth().hostInterface() + " nud all");
             node.attempt("ping", "-c1", "-W1", "-I", "10.9.1.1", IPV4);
             assertTrue(ask(probes, workload.veth().workloadMac(), IPV4));
             assertEquals(List.of(from(IPV4)), answers(probes, 2));

@@ -118,10 +118,11 @@ class NodeKernelTest {
   void shouldReachAWorkloadAndRemoveAllItsRoutes() throws Exception {
     final Node node = open();
     final String before = routesAndNeighbours();
-    workload.exec("ip", "address", "add", "10.1.0.9/32", "dev", "eth0");
-    workload.exec("ip", "route", "add", "10.1.0.1/32", "dev", "eth0");
-    workload.exec("ip", "address", "add", "f00d::a01:1:0:9/128", "dev", "eth0", "nodad");
-    workload.exec("ip", "route", "add", "f00d::a01:1:0:1/128", "dev", "eth0");
+    workload.ip(
+        "address add 10.1.0.9/32 dev eth0",
+        "route add 10.1.0.1/32 dev eth0",
+        "address add f00d::a01:1:0:9/128 dev eth0 nodad",
+        "route add f00d::a01:1:0:1/128 dev eth0");
     // The stack answers neighbour solicitations only for addresses of the receiving interface, and
     // no endpoint program is attached that answers for the gateway.
     workload.exec(("ip neigh add f00d::a01:1:0:1 dev eth0 lladdr " + veth.hostMac()).split(" "));
@@ -142,12 +143,14 @@ class NodeKernelTest {
   @Test
   void shouldAddTheSameRoutesAsTheIpCommand() throws Exception {
     final Node node = open();
-    host.exec("ip", "link", "set", "lxcnode", "up");
-    host.ip("route add 10.1.0.9/32 dev lxcnode src 10.1.0.1 scope link proto 169");
-    host.ip("route add f00d::a01:1:0:9/128 dev lxcnode src f00d::a01:1:0:1 proto 169");
+    host.ip(
+        "link set lxcnode up",
+        "route add 10.1.0.9/32 dev lxcnode src 10.1.0.1 scope link proto 169",
+        "route add f00d::a01:1:0:9/128 dev lxcnode src f00d::a01:1:0:1 proto 169");
     final String neighbour = " lladdr " + veth.workloadMac() + " dev lxcnode nud permanent";
-    host.ip("neigh replace 10.1.0.9" + neighbour + " protocol 169");
-    host.ip("neigh replace f00d::a01:1:0:9" + neighbour + " protocol 169");
+    host.ip(
+        "neigh replace 10.1.0.9" + neighbour + " protocol 169",
+        "neigh replace f00d::a01:1:0:9" + neighbour + " protocol 169");
     final String byIp = routesAndNeighbours();
     addHere(node);
     assertEquals(byIp, routesAndNeighbours());
@@ -238,9 +241,10 @@ class NodeKernelTest {
     final Node node = open();
     addHere(node);
     final String before = routesAndNeighbours();
-    host.ip("route del 10.1.0.9/32 dev lxcnode");
-    host.ip("neigh del f00d::a01:1:0:9 dev lxcnode");
-    host.ip("neigh replace 10.1.0.9 lladdr 02:00:00:00:00:99 dev lxcnode nud permanent");
+    host.ip(
+        "route del 10.1.0.9/32 dev lxcnode",
+        "neigh del f00d::a01:1:0:9 dev lxcnode",
+        "neigh replace 10.1.0.9 lladdr 02:00:00:00:00:99 dev lxcnode nud permanent");
     assertEquals(List.of(), inHost(() -> node.routes().synchronize(List.of(route()))));
     assertEquals(before, routesAndNeighbours());
   }
@@ -261,11 +265,12 @@ class NodeKernelTest {
   void shouldRemoveOnlyItsOwnWhenItSynchronizes() throws Exception {
     final Node node = open();
     addHere(node);
-    host.ip("route add 10.1.0.77/32 dev lxcnode proto static");
-    host.ip("route add 10.1.0.78/31 dev lxcnode proto 169");
-    host.ip("route add 10.1.0.80/32 dev lxcnode proto static");
-    host.ip("route add 10.1.0.80/32 dev lxcnode proto 169 metric 50");
-    host.ip("neigh add 10.1.0.77 lladdr 02:00:00:00:00:77 dev lxcnode nud permanent");
+    host.ip(
+        "route add 10.1.0.77/32 dev lxcnode proto static",
+        "route add 10.1.0.80/32 dev lxcnode proto static",
+        "route add 10.1.0.78/31 dev lxcnode proto 169",
+        "route add 10.1.0.80/32 dev lxcnode proto 169 metric 50",
+        "neigh add 10.1.0.77 lladdr 02:00:00:00:00:77 dev lxcnode nud permanent");
     assertEquals(List.of(), inHost(() -> node.routes().synchronize(List.of())));
     final String routes = host.exec("ip", "-N", "route", "show");
     assertTrue(routes.contains("10.1.0.77 dev lxcnode proto 4"), routes);
@@ -281,8 +286,7 @@ class NodeKernelTest {
   @Test
   void shouldNameTheRouteOfAnotherProgramAndAddTheOthers() throws Exception {
     final Node node = open();
-    host.exec("ip", "link", "set", "lxcnode", "up");
-    host.ip("route add 10.1.0.9/32 dev lo proto static");
+    host.ip("link set lxcnode up", "route add 10.1.0.9/32 dev lo proto static");
     final List<String> errors = inHost(() -> node.routes().synchronize(List.of(route())));
     assertEquals(1, errors.size(), errors.toString());
     assertTrue(
@@ -311,10 +315,11 @@ class NodeKernelTest {
   void shouldListItsAddressesAndTheDeviceOfTheDefaultRoute() throws Exception {
     final Node node = open();
     assertEquals(Optional.empty(), inHost(() -> node.localAddresses().defaultDevice(true)));
-    host.ip("address add 192.0.2.1/24 dev lxcnode");
-    host.ip("route add default via 192.0.2.9 metric 20");
-    host.ip("route add unreachable default metric 5");
-    host.ip("route add default dev lo metric 30");
+    host.ip(
+        "address add 192.0.2.1/24 dev lxcnode",
+        "route add default via 192.0.2.9 metric 20",
+        "route add unreachable default metric 5",
+        "route add default dev lo metric 30");
     host.ip("-6 route add default dev lxcnode");
     host.ip("-6 route add unreachable default metric 5");
     assertEquals(Optional.of("lxcnode"), inHost(() -> node.localAddresses().defaultDevice(true)));
@@ -329,19 +334,18 @@ class NodeKernelTest {
     final Node node = inHost(() -> Node.open(device("auto,!held+,pat+"), 0, NodeStore.inMemory()));
     assertEquals(Set.of(), guarded(node));
     for (final String name : List.of("out0", "held0", "pat0", "bare0")) {
-      host.ip("link add " + name + " type veth peer name p" + name);
-      host.ip("link set " + name + " up");
+      host.ip("link add " + name + " type veth peer name p" + name, "link set " + name + " up");
     }
     assertEquals(Set.of("pat0"), guarded(node));
-    host.ip("address add 192.0.2.1/24 dev out0");
-    host.ip("-6 address add 2001:db8:9::1/64 nodad dev held0");
+    host.ip("address add 192.0.2.1/24 dev out0", "address add 2001:db8:9::1/64 nodad dev held0");
     assertEquals(Set.of("out0", "pat0"), guarded(node));
     host.ip("route add 10.250.0.9/32 dev pat0 proto " + RouteDifference.PROTOCOL);
     assertEquals(Set.of("out0"), guarded(node), "a workload is behind it");
-    host.ip("address del 192.0.2.1/24 dev out0");
-    host.ip("link set bare0 up");
-    host.ip("link set pbare0 up");
-    host.ip("route add default dev bare0");
+    host.ip(
+        "address del 192.0.2.1/24 dev out0",
+        "link set bare0 up",
+        "link set pbare0 up",
+        "route add default dev bare0");
     assertEquals(Set.of("bare0"), guarded(node));
     assertEquals(
         Set.of("bare0", "held0"),

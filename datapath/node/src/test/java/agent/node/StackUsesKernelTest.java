@@ -19,10 +19,11 @@ class StackUsesKernelTest {
   @BeforeEach
   void create() {
     node = NetworkNamespace.create("uses");
-    node.ip("link add net0 type veth peer name net1");
-    node.ip("link set net0 up");
-    node.ip("address add 192.0.2.1/24 dev net0");
-    node.ip("route add default via 192.0.2.254 dev net0");
+    node.ip(
+        "link add net0 type veth peer name net1",
+        "link set net0 up",
+        "address add 192.0.2.1/24 dev net0",
+        "route add default via 192.0.2.254 dev net0");
   }
 
   @AfterEach
@@ -70,17 +71,17 @@ class StackUsesKernelTest {
     node.ip("rule del priority 77");
     node.ip("-6 rule del priority 78");
     assertFound();
-    node.ip("rule del priority 32766");
-    node.ip("rule add from 192.0.2.0/24 lookup main priority 32766");
+    node.ip("rule del priority 32766", "rule add from 192.0.2.0/24 lookup main priority 32766");
     assertFound("an IPv4 rule of priority 32766 chooses routes");
   }
 
   @Test
   void shouldFindRoutesWithAnMtuThatProgramsDoNotSee() throws Exception {
-    node.ip("route add 198.51.100.0/24 via 192.0.2.254 mtu 1400");
-    node.ip("route add 198.51.101.0/24 via 192.0.2.254 mtu lock 1400");
-    node.ip("route add 198.51.102.0/24 via 192.0.2.254 table 100 mtu 1400");
-    node.ip("-6 route add 2001:db8::/64 dev net0 mtu 1300");
+    node.ip(
+        "route add 198.51.100.0/24 via 192.0.2.254 mtu 1400",
+        "route add 198.51.101.0/24 via 192.0.2.254 mtu lock 1400",
+        "route add 198.51.102.0/24 via 192.0.2.254 table 100 mtu 1400",
+        "route add 2001:db8::/64 dev net0 mtu 1300");
     assertFound(
         "the route to 198.51.100.0/24 has an MTU of its own",
         "the route to 2001:db8::/64 has an MTU of its own");

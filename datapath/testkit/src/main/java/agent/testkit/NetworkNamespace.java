@@ -125,7 +125,9 @@ public final class NetworkNamespace implements AutoCloseable {
   }
 
   /**
-   * Runs commands of {@code ip} in the namespace, one after the other, which must succeed.
+   * Runs commands of {@code ip} in the namespace, one after the other, which must succeed. Of one
+   * call, routes with the name of a protocol stand before those with a number: {@code ip} takes the
+   * same name after a number as that number.
    *
    * @param commands each with its arguments separated by single spaces; one alone may begin with
    *     options

@@ -27,25 +27,32 @@ public record VethPair(
             .formatted(hostInterface, workloadInterface, workload.path()),
         "link set " + hostInterface + " addrgenmode none up");
     workload.ip("link set " + workloadInterface + " addrgenmode none up");
+    final Side outer = Side.of(host, hostInterface);
+    final Side inner = Side.of(workload, workloadInterface);
     return new VethPair(
         host,
         hostInterface,
-        index(host, hostInterface),
-        mac(host, hostInterface),
+        outer.ifindex,
+        outer.mac,
         workload,
         workloadInterface,
-        index(workload, workloadInterface),
-        mac(workload, workloadInterface));
+        inner.ifindex,
+        inner.mac);
+  }
+
+  private record Side(int ifindex, String mac) {
+    static Side of(NetworkNamespace namespace, String name) {
+      return namespace.call(
+          () ->
+              new Side(
+                  SystemCalls.interfaceIndex(name),
+                  HexFormat.ofDelimiter(":").formatHex(SystemCalls.hardwareAddress(name))));
+    }
   }
 
   /** Returns the index of an interface. */
   public static int index(NetworkNamespace namespace, String name) {
     return namespace.call(() -> SystemCalls.interfaceIndex(name));
-  }
-
-  private static String mac(NetworkNamespace namespace, String name) {
-    return HexFormat.ofDelimiter(":")
-        .formatHex(namespace.call(() -> SystemCalls.hardwareAddress(name)));
   }
 
   /** Removes both sides. */

@@ -48,9 +48,11 @@ class AgentGuardKernelTest {
     }
     node.keep(foreign::close);
     foreign.load();
-    node.namespace().ip("link add " + DEVICE + " type veth peer name ext1");
-    node.namespace().ip("link set " + DEVICE + " up");
-    node.namespace().ip("link set ext1 up");
+    node.namespace()
+        .ip(
+            "link add " + DEVICE + " type veth peer name ext1",
+            "link set " + DEVICE + " up",
+            "link set ext1 up");
     agent =
         node.agent("--device", DEVICE, "--prefilter-device", DEVICE, "--prefilter-mode", "generic");
     workload = node.workload(agent, "guest", "app=guest");

@@ -35,7 +35,7 @@ class AgentHeldNamesKernelTest {
   private static final String RESOLVER = "198.51.100.53";
   private static final List<String> FIRST = List.of("198.51.100.9", "2001:db8:51::9");
   private static final List<String> SECOND = List.of("198.51.100.10", "2001:db8:51::10");
-  private static final int SWEEP_SEC = 2;
+  private static final int SWEEP_SEC = 1;
   private static final long LONGEST_SEC = 60;
 
   private TestNode node;
@@ -51,16 +51,19 @@ class AgentHeldNamesKernelTest {
     outside = NetworkNamespace.create("outside");
     node.keep(outside);
     VethPair.create(node.namespace(), "ext0", outside, "eth0");
-    node.namespace().ip("address add 198.51.100.1/24 dev ext0");
-    node.namespace().ip("address add 2001:db8:51::1/64 dev ext0 nodad");
-    node.namespace().ip("address add fe80::1/64 dev ext0 nodad");
+    node.namespace()
+        .ip(
+            "address add 198.51.100.1/24 dev ext0",
+            "address add 2001:db8:51::1/64 dev ext0 nodad",
+            "address add fe80::1/64 dev ext0 nodad");
     for (final String address : Stream.concat(FIRST.stream(), SECOND.stream()).toList()) {
       final String length = address.indexOf(':') < 0 ? "/24" : "/64 nodad";
       outside.ip("address add " + address + length + " dev eth0");
     }
-    outside.ip("address add " + RESOLVER + "/24 dev eth0");
-    outside.ip("route add 10.210.0.0/24 via 198.51.100.1");
-    outside.ip("-6 route add fd00:210::/96 via 2001:db8:51::1");
+    outside.ip(
+        "address add " + RESOLVER + "/24 dev eth0",
+        "route add 10.210.0.0/24 via 198.51.100.1",
+        "route add fd00:210::/96 via 2001:db8:51::1");
     server = NameServer.start(outside, RESOLVER);
     node.keep(server);
     node.keep(TcpEchoServer.start(outside, PORT));

@@ -27,11 +27,13 @@ class AgentNodeGatewayKernelTest {
   @BeforeEach
   void startAgent() throws Exception {
     node = new TestNode();
-    node.namespace().ip("link add ext0 type veth peer name ext1");
-    node.namespace().ip("link set ext0 up");
-    node.namespace().ip("link set ext1 up");
-    node.namespace().ip("address add 192.0.2.9/24 dev ext0");
-    node.namespace().ip("-6 address add 2001:db8:9::9/64 dev ext0 nodad");
+    node.namespace()
+        .ip(
+            "link add ext0 type veth peer name ext1",
+            "link set ext0 up",
+            "link set ext1 up",
+            "address add 192.0.2.9/24 dev ext0",
+            "address add 2001:db8:9::9/64 dev ext0 nodad");
     agent = node.agent();
     one = node.workload(agent, "one", "app=one");
     two = node.workload(agent, "two", "app=two");
@@ -56,11 +58,12 @@ class AgentNodeGatewayKernelTest {
     final NetworkNamespace inside = one.namespace();
     inside.ip("route flush dev eth0");
     inside.ip("-6 route flush dev eth0");
-    inside.ip("neigh flush dev eth0");
-    inside.ip("route add " + node4 + "/32 dev eth0 scope link");
-    inside.ip("route add default via " + node4 + " dev eth0");
-    inside.ip("-6 route add " + node6 + "/128 dev eth0");
-    inside.ip("-6 route add default via " + node6 + " dev eth0");
+    inside.ip(
+        "neigh flush dev eth0",
+        "route add " + node4 + "/32 dev eth0 scope link",
+        "route add default via " + node4 + " dev eth0",
+        "route add " + node6 + "/128 dev eth0",
+        "route add default via " + node6 + " dev eth0");
     for (final String address : new String[] {node4, node6, two.ipv4(), two.ipv6()}) {
       assertTrue(Ping.isAnswered(inside, address, PATIENCE_MS), address);
     }

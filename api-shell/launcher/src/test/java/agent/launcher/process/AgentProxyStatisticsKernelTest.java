@@ -21,7 +21,7 @@ import tools.jackson.databind.JsonNode;
 /** What endpoints and the daemon show of the proxies, after requests and questions of clients. */
 @KernelTest
 class AgentProxyStatisticsKernelTest {
-  private static final int PORT = 8080;
+  private static final int PORT = ClientAndServer.PORT;
   private static final String NONE = "0 0 0 0, 0 0 0 0";
   private static final String WWW = "www.example.com";
 
@@ -39,19 +39,15 @@ class AgentProxyStatisticsKernelTest {
           .formatted(PORT, PORT);
 
   private TestNode node;
-  private AgentProcess agent;
-  private TestWorkload client;
-  private TestWorkload server;
+  private ClientAndServer pair;
 
   @BeforeEach
   void start() throws Exception {
     node = new TestNode();
-    agent = node.launch().ready();
-    client = node.workload(agent, "client", "app=client");
-    server = node.workload(agent, "server", "app=server");
-    node.keep(HttpOrigin.start(server.namespace(), PORT));
-    final NameServer names = NameServer.start(server.namespace(), server.ipv4());
-    names.records(server.ipv4() + " " + WWW);
+    pair = ClientAndServer.start(node);
+    node.keep(HttpOrigin.start(pair.server().namespace(), PORT));
+    final NameServer names = NameServer.start(pair.server().namespace(), pair.server().ipv4());
+    names.records(pair.server().ipv4() + " " + WWW);
     node.keep(names);
   }
 
@@ -62,11 +58,14 @@ class AgentProxyStatisticsKernelTest {
 
   private long apply(String rules) throws Exception {
     final String path = "/policy?replace=true";
-    return agent.expect(200, "PUT", path, rules).json().get("revision").asLong();
+    return pair.agent().expect(200, "PUT", path, rules).json().get("revision").asLong();
   }
 
   private JsonNode policy(TestWorkload workload) throws Exception {
-    return agent.expect(200, "GET", "/endpoint/" + workload.id(), null).json().at("/status/policy");
+    return pair.agent()
+        .expect(200, "GET", "/endpoint/" + workload.id(), null)
+        .json()
+        .at("/status/policy");
   }
 
   /** The redirects of an endpoint, as the proxy's port and the counts of each. */
@@ -96,7 +95,7 @@ class AgentProxyStatisticsKernelTest {
   }
 
   private void request(String address, String text, int status) throws Exception {
-    try (Socket socket = client.namespace().run(() -> new Socket(address, PORT))) {
+    try (Socket socket = pair.client().namespace().run(() -> new Socket(address, PORT))) {
       socket.setSoTimeout(8_000);
       socket
           .getOutputStream()
@@ -109,16 +108,17 @@ class AgentProxyStatisticsKernelTest {
 
   private String dig(String name, String... options) {
     final List<String> line =
-        new ArrayList<>(List.of("dig", "@" + server.ipv4(), "+tries=1", "+time=5", name, "A"));
+        new ArrayList<>(
+            List.of("dig", "@" + pair.server().ipv4(), "+tries=1", "+time=5", name, "A"));
     line.addAll(List.of(options));
-    return client.namespace().attempt(line.toArray(String[]::new)).output();
+    return pair.ask(line.toArray(String[]::new));
   }
 
   /** Sends 12 bytes, which are answered as malformed. */
   private void askMalformed() throws Exception {
-    try (DatagramSocket socket = client.namespace().run(() -> new DatagramSocket())) {
+    try (DatagramSocket socket = pair.client().namespace().run(() -> new DatagramSocket())) {
       socket.setSoTimeout(8_000);
-      socket.connect(new InetSocketAddress(server.ipv4(), 53));
+      socket.connect(new InetSocketAddress(pair.server().ipv4(), 53));
       socket.send(new DatagramPacket(new byte[12], 12));
       final DatagramPacket answer = new DatagramPacket(new byte[512], 512);
       socket.receive(answer);
@@ -128,7 +128,7 @@ class AgentProxyStatisticsKernelTest {
 
   /** The first ports of the proxies by their names, as the redirects of the daemon have them. */
   private Map<String, Integer> ports(String... redirects) throws Exception {
-    final JsonNode proxy = agent.expect(200, "GET", "/healthz", null).json().get("proxy");
+    final JsonNode proxy = pair.agent().expect(200, "GET", "/healthz", null).json().get("proxy");
     final Map<String, Integer> ports = new TreeMap<>();
     final List<String> names = new ArrayList<>();
     for (final JsonNode one : proxy.get("redirects")) {
@@ -143,40 +143,40 @@ class AgentProxyStatisticsKernelTest {
 
   @Test
   void shouldCountTheMessagesOfEachRedirectExactly() throws Exception {
-    assertEquals(Map.of(), shown(client));
-    assertEquals(0, policy(client).get("proxy-policy-revision").asLong());
+    assertEquals(Map.of(), shown(pair.client()));
+    assertEquals(0, policy(pair.client()).get("proxy-policy-revision").asLong());
     final long revision = apply(RULES);
     final Map<String, Integer> ports =
         ports(
-            client.id() + ":egress:TCP:53",
-            client.id() + ":egress:UDP:53",
-            server.id() + ":ingress:TCP:8080");
+            pair.client().id() + ":egress:TCP:53",
+            pair.client().id() + ":egress:UDP:53",
+            pair.server().id() + ":ingress:TCP:8080");
     final String http = ports.get("http") + ": ";
     final String dns = ports.get("dns") + ": ";
     assertListens(ports);
-    assertEquals(Map.of("ingress http 8080", http + NONE), shown(server));
-    assertEquals(Map.of("egress dns 53", dns + NONE), shown(client));
-    assertEquals(revision, policy(server).get("proxy-policy-revision").asLong());
-    assertEquals(revision, policy(client).get("proxy-policy-revision").asLong());
+    assertEquals(Map.of("ingress http 8080", http + NONE), shown(pair.server()));
+    assertEquals(Map.of("egress dns 53", dns + NONE), shown(pair.client()));
+    assertEquals(revision, policy(pair.server()).get("proxy-policy-revision").asLong());
+    assertEquals(revision, policy(pair.client()).get("proxy-policy-revision").asLong());
 
-    for (final String address : List.of(server.ipv4(), server.ipv6())) {
+    for (final String address : pair.addresses()) {
       request(address, "GET /public HTTP/1.1\r\nHost: a", 200);
       request(address, "PUT /public HTTP/1.1\r\nHost: a\r\nContent-Length: 0", 403);
       request(address, "GET /public HTTP/1.1\r\nHost: a\r\nHost: b", 400);
     }
-    request(server.ipv4(), "GET /public HTTP/1.1\r\nHost: a", 200);
-    assertEquals(Map.of("ingress http 8080", http + "7 3 2 2, 3 3 0 0"), shown(server));
+    request(pair.server().ipv4(), "GET /public HTTP/1.1\r\nHost: a", 200);
+    assertEquals(Map.of("ingress http 8080", http + "7 3 2 2, 3 3 0 0"), shown(pair.server()));
 
-    assertTrue(dig(WWW, "+short").contains(server.ipv4()));
-    assertTrue(dig(WWW, "+short", "+tcp").contains(server.ipv4()));
+    assertTrue(dig(WWW, "+short").contains(pair.server().ipv4()));
+    assertTrue(dig(WWW, "+short", "+tcp").contains(pair.server().ipv4()));
     assertTrue(dig("no.example.com").contains("REFUSED"));
     askMalformed();
-    assertEquals(Map.of("egress dns 53", dns + "4 2 1 1, 2 2 0 0"), shown(client));
-    assertEquals(Map.of("ingress http 8080", http + "7 3 2 2, 3 3 0 0"), shown(server));
+    assertEquals(Map.of("egress dns 53", dns + "4 2 1 1, 2 2 0 0"), shown(pair.client()));
+    assertEquals(Map.of("ingress http 8080", http + "7 3 2 2, 3 3 0 0"), shown(pair.server()));
 
-    agent.expect(200, "DELETE", "/policy", null);
-    assertEquals(Map.of("ingress http 8080", http + "7 3 2 2, 3 3 0 0"), shown(server));
-    assertEquals(0, policy(server).get("proxy-policy-revision").asLong());
+    pair.agent().expect(200, "DELETE", "/policy", null);
+    assertEquals(Map.of("ingress http 8080", http + "7 3 2 2, 3 3 0 0"), shown(pair.server()));
+    assertEquals(0, policy(pair.server()).get("proxy-policy-revision").asLong());
     assertEquals(Map.of(), ports());
   }
 
@@ -190,10 +190,12 @@ class AgentProxyStatisticsKernelTest {
   @Test
   void shouldForgetTheCountsOfARemovedEndpoint() throws Exception {
     apply(RULES);
-    request(server.ipv4(), "GET /public HTTP/1.1\r\nHost: a", 200);
-    assertTrue(shown(server).get("ingress http 8080").endsWith(": 1 1 0 0, 1 1 0 0"));
-    agent.expect(200, "DELETE", "/endpoint/" + server.id(), null);
-    agent.expect(201, "PUT", "/endpoint/" + server.id(), server.request());
-    assertTrue(shown(server).get("ingress http 8080").endsWith(": " + NONE), "" + shown(server));
+    request(pair.server().ipv4(), "GET /public HTTP/1.1\r\nHost: a", 200);
+    assertTrue(shown(pair.server()).get("ingress http 8080").endsWith(": 1 1 0 0, 1 1 0 0"));
+    pair.agent().expect(200, "DELETE", "/endpoint/" + pair.server().id(), null);
+    pair.agent().expect(201, "PUT", "/endpoint/" + pair.server().id(), pair.server().request());
+    assertTrue(
+        shown(pair.server()).get("ingress http 8080").endsWith(": " + NONE),
+        "" + shown(pair.server()));
   }
 }

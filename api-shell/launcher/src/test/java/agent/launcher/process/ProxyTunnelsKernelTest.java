@@ -40,30 +40,26 @@ import org.junit.jupiter.api.Test;
  */
 @KernelTest
 class ProxyTunnelsKernelTest {
-  private static final int PORT = 8080;
+  private static final int PORT = ClientAndServer.PORT;
   private static final int TARGET_PORT = 9090;
   private static final long LONGEST_SEC = 10;
   private static final int LARGE = 300_000;
 
   private final List<String> reached = new CopyOnWriteArrayList<>();
   private TestNode node;
-  private AgentProcess agent;
-  private TestWorkload client;
-  private TestWorkload server;
+  private ClientAndServer pair;
 
   @BeforeEach
   void start() throws Exception {
     node = new TestNode();
-    agent = node.agent();
-    client = node.workload(agent, "client", "app=client");
-    server = node.workload(agent, "server", "app=server");
+    pair = ClientAndServer.start(node);
     final HttpHandler plain = exchange -> exchange.getResponseSender().send("plain");
     final HttpHandler sockets =
         Handlers.path(plain)
             .addExactPath("/socket", Handlers.websocket((exchange, channel) -> greet(channel)));
     final HttpHandler all = new ConnectHandler(sockets);
     final Undertow undertow =
-        server
+        pair.server()
             .namespace()
             .run(
                 () -> {
@@ -108,28 +104,6 @@ class ProxyTunnelsKernelTest {
   @AfterEach
   void stop() throws Exception {
     node.close();
-  }
-
-  /** Gives the server ({@code ingress}) or the client ({@code egress}) the only rule. */
-  private void allow(String direction, String... requests) throws Exception {
-    agent.expect(
-        200,
-        "PUT",
-        "/policy?replace=true",
-        """
-        [{"labels": [{"key": "name", "value": "tunnels"}],
-          "endpointSelector": {"matchLabels": {"app": "%s"}}, "%s": [{"toPorts": [
-            {"ports": [{"port": "%d", "protocol": "TCP"}], "rules": {"http": [%s]}}]}]}]
-        """
-            .formatted(
-                direction.equals("ingress") ? "server" : "client",
-                direction,
-                PORT,
-                String.join(", ", requests)));
-  }
-
-  private List<String> addresses() {
-    return List.of(server.ipv4(), "[" + server.ipv6() + "]");
   }
 
   /** What the client has received, as text. */
@@ -212,10 +186,10 @@ class ProxyTunnelsKernelTest {
   @Test
   void shouldPassTheFramesOfAWebSocketThatARuleAllows() throws Exception {
     for (final String direction : List.of("ingress", "egress")) {
-      allow(direction, "{\"method\": \"GET\", \"path\": \"/(socket|plain)\"}");
-      for (final String address : addresses()) {
+      pair.allow(direction, "{\"method\": \"GET\", \"path\": \"/(socket|plain)\"}");
+      for (final String address : pair.urlHosts()) {
         reached.clear();
-        client
+        pair.client()
             .namespace()
             .run(
                 () -> {
@@ -251,13 +225,13 @@ class ProxyTunnelsKernelTest {
 
   @Test
   void shouldTunnelWhereARuleAllowsConnect() throws Exception {
-    try (HttpOrigin target = HttpOrigin.start(server.namespace(), TARGET_PORT)) {
+    try (HttpOrigin target = HttpOrigin.start(pair.server().namespace(), TARGET_PORT)) {
       for (final String direction : List.of("ingress", "egress")) {
-        allow(
+        pair.allow(
             direction,
             "{\"method\": \"CONNECT\", \"path\": \"127\\\\.0\\\\.0\\\\.1:" + TARGET_PORT + "\"}",
             "{\"method\": \"GET\", \"path\": \"/plain\"}");
-        for (final String address : addresses()) {
+        for (final String address : pair.urlHosts()) {
           reached.clear();
           final String proxy = "http://" + address + ":" + PORT;
           final String inside = "http://127.0.0.1:" + TARGET_PORT;
@@ -299,6 +273,6 @@ class ProxyTunnelsKernelTest {
         line.addAll(options);
       }
     }
-    return client.namespace().attempt(line.toArray(String[]::new)).output();
+    return pair.ask(line.toArray(String[]::new));
   }
 }

@@ -50,13 +50,13 @@ final class DirectReturnNetwork implements AutoCloseable {
     VethPair.create(client, "direct", backend, "direct");
     address(client, "direct", "10.8.0.1", "fd08::1");
     address(backend, "direct", "10.8.0.2", "fd08::2");
-    client.ip("route add " + VIP4 + " via 192.0.2.1");
-    client.ip("-6 route add " + VIP6 + " via 2001:db8::1");
-    backend.ip("route add " + CLIENT4 + " via 10.8.0.1");
-    backend.ip("-6 route add " + CLIENT6 + " via fd08::1");
-    backend.ip("link set lo up");
-    backend.ip("address add " + VIP4 + "/32 dev lo");
-    backend.ip("-6 address add " + VIP6 + "/128 dev lo nodad");
+    client.ip("route add " + VIP4 + " via 192.0.2.1", "route add " + VIP6 + " via 2001:db8::1");
+    backend.ip(
+        "route add " + CLIENT4 + " via 10.8.0.1",
+        "route add " + CLIENT6 + " via fd08::1",
+        "link set lo up",
+        "address add " + VIP4 + "/32 dev lo",
+        "address add " + VIP6 + "/128 dev lo nodad");
     client.completeChecksums("net0");
     server = TcpEchoServer.start(backend, PORT);
     attach(backend, "decapsulate");
@@ -79,8 +79,9 @@ final class DirectReturnNetwork implements AutoCloseable {
 
   private static void address(NetworkNamespace namespace, String device, String ipv4, String ipv6)
       throws Exception {
-    namespace.ip("address add " + ipv4 + "/24 dev " + device);
-    namespace.ip("-6 address add " + ipv6 + "/64 dev " + device + " nodad");
+    namespace.ip(
+        "address add " + ipv4 + "/24 dev " + device,
+        "address add " + ipv6 + "/64 dev " + device + " nodad");
     final String linkLocal = "fe80::" + ipv6.substring(ipv6.lastIndexOf(':') + 1);
     namespace.ip("-6 address add " + linkLocal + "/64 dev " + device + " nodad"); // for ND
     for (final String each : List.of("all", device)) { // answers come by another link

@@ -170,8 +170,8 @@ class DirectReturnTrafficKernelTest {
   @ParameterizedTest
   @ValueSource(strings = {VIP4, VIP6})
   void shouldTranslateInXdpWhereTheServiceHasSnat(String frontend) throws Exception {
-    network.client.ip("address add 192.0.2.3/24 dev net0");
-    network.client.ip("-6 address add 2001:db8::3/64 dev net0 nodad");
+    network.client.ip(
+        "address add 192.0.2.3/24 dev net0", "address add 2001:db8::3/64 dev net0 nodad");
     final DatapathManager manager = launch(true);
     try (TcpEchoServer near = TcpEchoServer.start(network.client, PORT)) {
       serve(manager, ServiceForwarding.SNAT, "192.0.2.3", "2001:db8::3");

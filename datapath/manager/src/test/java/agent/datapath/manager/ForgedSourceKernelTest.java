@@ -181,21 +181,23 @@ class ForgedSourceKernelTest {
     final VethPair cable = VethPair.create(node.namespace(), "ext0", outside, "eth0");
     final String device = link == Link.BRIDGE ? "br0" : "ext0";
     if (link == Link.BRIDGE) {
-      node.namespace().ip("link add br0 type bridge");
-      node.namespace().ip("link set ext0 master br0");
-      node.namespace().ip("link set br0 address " + BRIDGE_MAC);
-      node.namespace().ip("link set br0 up");
+      node.namespace()
+          .ip(
+              "link add br0 type bridge",
+              "link set ext0 master br0",
+              "link set br0 address " + BRIDGE_MAC,
+              "link set br0 up");
     }
     VethPair.create(node.namespace(), "other0", outside, "eth1");
-    node.namespace().ip("address add 192.0.2.1/24 dev " + device);
-    node.namespace().ip("-6 address add fd99::1/64 nodad dev " + device);
-    outside.ip("address add 192.0.2.2/24 dev eth0");
-    outside.ip("-6 address add fd99::2/64 nodad dev eth0");
+    node.namespace()
+        .ip("address add 192.0.2.1/24 dev " + device, "address add fd99::1/64 nodad dev " + device);
+    outside.ip("address add 192.0.2.2/24 dev eth0", "address add fd99::2/64 nodad dev eth0");
     // A neighbour solicitation would have the forged source, too, and the workload get the answer.
     final String mac = link == Link.BRIDGE ? BRIDGE_MAC : cable.hostMac();
-    outside.ip("neigh replace fd99::1 dev eth0 nud permanent lladdr " + mac);
-    outside.ip("route add 10.77.0.12/32 via 192.0.2.1");
-    outside.ip("-6 route add fd77::12/128 via fd99::1");
+    outside.ip(
+        "neigh replace fd99::1 dev eth0 nud permanent lladdr " + mac,
+        "route add 10.77.0.12/32 via 192.0.2.1",
+        "route add fd77::12/128 via fd99::1");
     for (final String source : List.of("10.77.0.11/32", GATEWAY4 + "/32")) {
       outside.ip("address add " + source + " dev lo");
     }

@@ -140,8 +140,7 @@ class LaunchKernelTest {
     try (NetworkNamespace outside = NetworkNamespace.create("out")) {
       final VethPair up = VethPair.create(node.namespace(), "up0", outside, "net0");
       node.namespace().exec("ip", "address", "add", "192.0.2.1/24", "dev", "up0");
-      outside.exec("ip", "address", "add", "192.0.2.2/24", "dev", "net0");
-      outside.exec("ip", "route", "add", "10.77.0.0/24", "via", "192.0.2.1");
+      outside.ip("address add 192.0.2.2/24 dev net0", "route add 10.77.0.0/24 via 192.0.2.1");
       try (DatapathManager manager =
           node.launch(node.context().devices(Map.of("up0", up.hostIfindex())).tcMode(mode))) {
         ManagerTestNode.attach(

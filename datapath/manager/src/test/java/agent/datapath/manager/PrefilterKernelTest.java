@@ -50,11 +50,14 @@ class PrefilterKernelTest {
     node = new ManagerTestNode();
     outside = NetworkNamespace.create("out");
     VethPair.create(node.namespace(), DEVICE, outside, "net0");
-    node.namespace().exec("ip", "address", "add", "192.0.2.1/24", "dev", DEVICE);
-    node.namespace().exec("ip", "-6", "address", "add", "2001:db8::1/64", "dev", DEVICE, "nodad");
-    outside.exec("ip", "address", "add", "192.0.2.2/24", "dev", "net0");
-    outside.exec("ip", "address", "add", "192.0.2.200/24", "dev", "net0");
-    outside.exec("ip", "-6", "address", "add", "2001:db8::2/64", "dev", "net0", "nodad");
+    node.namespace()
+        .ip(
+            "address add 192.0.2.1/24 dev " + DEVICE,
+            "address add 2001:db8::1/64 dev " + DEVICE + " nodad");
+    outside.ip(
+        "address add 192.0.2.2/24 dev net0",
+        "address add 192.0.2.200/24 dev net0",
+        "address add 2001:db8::2/64 dev net0 nodad");
   }
 
   @AfterEach

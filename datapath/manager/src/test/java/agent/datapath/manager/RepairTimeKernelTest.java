@@ -52,9 +52,11 @@ class RepairTimeKernelTest {
   void create() {
     node = new ManagerTestNode();
     workload = node.workload(93);
-    node.namespace().ip("link add " + DEVICE + " type veth peer name up1");
-    node.namespace().ip("link set " + DEVICE + " up");
-    node.namespace().ip("link set up1 up");
+    node.namespace()
+        .ip(
+            "link add " + DEVICE + " type veth peer name up1",
+            "link set " + DEVICE + " up",
+            "link set up1 up");
     manager =
         node.launch(
             node.context()

@@ -70,8 +70,7 @@ class RouteNetlinkKernelTest {
   @Test
   void shouldReadTheLargestPacketsOfADevice() throws Exception {
     VethPair.create(host, "h0", workload, "w0");
-    host.exec("ip", "link", "set", "h0", "mtu", "1380", "gro_max_size", "100000");
-    host.exec("ip", "link", "set", "h0", "gso_max_size", "110000");
+    host.ip("link set h0 mtu 1380 gro_max_size 100000", "link set h0 gso_max_size 110000");
     final LinkSizes sizes =
         inHost(RouteNetlink::linkSizes).stream()
             .filter(link -> link.name().equals("h0"))
@@ -98,8 +97,7 @@ class RouteNetlinkKernelTest {
             "comes-and-goes",
             () -> {
               while (!ends.get()) {
-                host.exec("ip", "link", "add", "go0", "type", "veth", "peer", "name", "go1");
-                host.exec("ip", "link", "delete", "go0");
+                host.ip("link add go0 type veth peer name go1", "link delete go0");
               }
             });
     try {
@@ -138,12 +136,13 @@ class RouteNetlinkKernelTest {
   @Test
   void shouldReadRoutesThatTheIpCommandAdded() throws Exception {
     final VethPair veth = VethPair.create(host, "h0", workload, "w0");
-    host.exec("ip", "address", "add", "192.0.2.1/24", "brd", "+", "dev", "h0");
-    host.exec("ip", "address", "add", "192.0.2.77", "peer", "192.0.2.78/31", "dev", "h0");
-    host.exec("ip", "address", "add", "2001:db8::1/64", "dev", "h0", "nodad");
-    host.exec("ip", "route", "add", "default", "via", "192.0.2.9", "metric", "7");
-    host.exec("ip", "route", "add", "198.51.100.0/24", "dev", "h0", "table", "77");
-    host.exec("ip", "neigh", "add", "192.0.2.9", "dev", "h0", "lladdr", "02:00:00:00:00:09");
+    host.ip(
+        "address add 192.0.2.1/24 brd + dev h0",
+        "address add 192.0.2.77 peer 192.0.2.78/31 dev h0",
+        "address add 2001:db8::1/64 dev h0 nodad",
+        "route add default via 192.0.2.9 metric 7",
+        "route add 198.51.100.0/24 dev h0 table 77",
+        "neigh add 192.0.2.9 dev h0 lladdr 02:00:00:00:00:09");
     final int index = veth.hostIfindex();
     final List<AddressMessage> addresses =
         inHost(netlink -> netlink.addresses()).stream()
@@ -188,11 +187,12 @@ class RouteNetlinkKernelTest {
               EventPoll poll = new EventPoll()) {
             poll.add(socket.fd());
             final VethPair veth = VethPair.create(host, "h0", workload, "w0");
-            host.exec("ip", "address", "add", "192.0.2.1/24", "dev", "h0");
-            host.exec("ip", "address", "add", "2001:db8::1/64", "dev", "h0", "nodad");
-            host.exec("ip", "route", "add", "10.1.0.9/32", "dev", "h0", "proto", "169");
-            host.exec("ip", "route", "add", "f00d::9/128", "dev", "h0", "proto", "169");
-            host.exec("ip", "neigh", "add", "10.1.0.9", "dev", "h0", "lladdr", veth.workloadMac());
+            host.ip(
+                "address add 192.0.2.1/24 dev h0",
+                "address add 2001:db8::1/64 dev h0 nodad",
+                "route add 10.1.0.9/32 dev h0 proto 169",
+                "route add f00d::9/128 dev h0 proto 169",
+                "neigh add 10.1.0.9 dev h0 lladdr " + veth.workloadMac());
             veth.delete();
             final List<Object> events = events(socket, poll, veth.hostIfindex());
             assertTrue(has(events, LinkMessage.class, "isUp=true"), events.toString());
