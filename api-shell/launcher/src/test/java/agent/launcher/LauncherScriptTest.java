@@ -70,6 +70,12 @@ class LauncherScriptTest {
     }
   }
 
+  @Test
+  void shouldFindNativeFilesWhereTheyAreInstalled() throws Exception {
+    final String out = run(new ProcessBuilder(prefix.resolve("bin/agent").toString())).out;
+    assertTrue(out.contains(" -Djava.library.path=" + prefix.resolve("lib/agent") + " "), out);
+  }
+
   /** They need the class path of the daemon; the others start on a shorter one. */
   @Test
   void shouldStartCommandsThatNeedNoAgentWithTheAgentsParts() throws Exception {
@@ -119,6 +125,7 @@ class LauncherScriptTest {
     final Path built = Files.createDirectories(prefix.resolve("tree/launcher/target/lib"));
     Files.writeString(built.resolveSibling("agent.jar"), "");
     Files.writeString(built.resolve("cli-1.jar"), "");
+    Files.writeString(built.resolve("libx.so"), "native");
     final Path scripts = Files.createDirectories(prefix.resolve("tree/launcher/src/main/scripts"));
     try (Stream<Path> files = Files.list(SCRIPTS)) {
       for (final Path script : files.toList()) {
@@ -135,6 +142,7 @@ class LauncherScriptTest {
         run(new ProcessBuilder(install, "--without-cache", target.toString()));
     assertEquals(0, installed.exitCode, installed.err);
     assertEquals("openapi: 3.1.0\n", Files.readString(target.resolve("share/agent/openapi.yaml")));
+    assertEquals("native", Files.readString(target.resolve("lib/agent/libx.so")));
     assertEquals(0, run(new ProcessBuilder(install, "--remove", target.toString())).exitCode);
     assertFalse(Files.exists(target), "what was installed is removed");
   }
