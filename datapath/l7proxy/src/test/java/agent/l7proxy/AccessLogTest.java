@@ -51,6 +51,16 @@ class AccessLogTest {
         text.line(record("/\"\\")).toString());
   }
 
+  @Test
+  void shouldNameTheFieldsThatARuleLogs() {
+    final RequestRecord request =
+        new RequestRecord(
+            Instant.EPOCH, Verdict.FORWARDED, FLOW, "", "", " ~\u007f", "", 0, 0, List.of("A", "b"));
+    final String line = new RecordText(identity -> List.of()).line(request).toString();
+    assertTrue(line.endsWith(",\"missingHeaders\":[\"A\",\"b\"]}\n"), line);
+    assertTrue(line.contains("\"path\":\" ~\\u007f\""), line);
+  }
+
   /** Reads the string of the path back by the grammar of JSON strings. */
   @Test
   void shouldWriteAnyCharactersAsJson() {
