@@ -48,7 +48,8 @@ class HttpProxyContextTest {
     final InstantSource clock = InstantSource.system();
     final Path log = Path.of("log");
     final Duration longest = Duration.ofMillis(Integer.MAX_VALUE);
-    context
+    final HttpProxyContext set =
+        context
         .threads(1)
         .connections(1)
         .retries(0)
@@ -62,7 +63,7 @@ class HttpProxyContextTest {
         .labels(labels)
         .listener(listener)
         .clock(clock);
-    assertSame(context, context.conclude());
+    assertSame(context, set.conclude());
     assertEquals(1, context.threads());
     assertEquals(1, context.connections());
     assertEquals(0, context.retries());

@@ -146,4 +146,60 @@ class JudgedRequestTest {
     head.headers().set("Expect", "100-continue");
     assertFalse(judged(head).isSmall(5));
   }
+
+  @Test
+  void shouldTakeTwoEqualHostsOfHttp2Alone() throws BadRequestException {
+    for (final String second : new String[] {"a.test:80", "b.test:80"}) {
+      final DefaultHttpRequest head = head("GET", "/");
+      head.headers().add("Host", second);
+      if (second.startsWith("a")) {
+        assertEquals("a.test", JudgedRequest.of(head, true, true).host());
+        assertEquals(1, head.headers().getAll("Host").size());
+        head.headers().add("Host", second);
+        assertRefused("there is more than one Host", head, false, false);
+        head.headers().add("Host", second);
+      }
+      assertRefused("there is more than one Host", head, true, true);
+    }
+  }
+
+  /** Netty puts the field there for a stream; HTTP/1 has it in its framing. */
+  @Test
+  void shouldLookAtTheTransferEncodingOfHttp1Alone() throws BadRequestException {
+    final DefaultHttpRequest head = head("PUT", "/");
+    head.headers().set("Transfer-Encoding", "gzip");
+    assertRefused("Transfer-Encoding is not chunked", head, false, false);
+    assertTrue(JudgedRequest.of(head, true, true).hasBody());
+  }
+
+  @Test
+  void shouldRemoveTheFieldsThatNettyAddsToStreams() throws BadRequestException {
+    final DefaultHttpRequest head = head("GET", "/");
+    for (final String name :
+        new String[] {
+          "x-http2-scheme",
+          "x-http2-path",
+          "x-http2-stream-id",
+          "x-http2-stream-weight",
+          "x-http2-stream-dependency-id",
+          "x-http2-stream-promise-id"
+        }) {
+      head.headers().set(name, "1");
+    }
+    judged(head);
+    assertEquals(7, head.headers().size(), "they are those of the client");
+    JudgedRequest.of(head, true, true);
+    assertEquals(1, head.headers().size());
+  }
+
+  @Test
+  void shouldNameTheFieldOfTrailersInTheConnectionOfHttp1Alone() throws BadRequestException {
+    for (final boolean isHttp2 : new boolean[] {false, true}) {
+      final DefaultHttpRequest head = head("GET", "/");
+      head.headers().set("TE", "gzip, trailers");
+      JudgedRequest.of(head, isHttp2, isHttp2);
+      assertEquals("trailers", head.headers().get("TE"));
+      assertEquals(isHttp2 ? null : "TE", head.headers().get("Connection"));
+    }
+  }
 }
