@@ -21,6 +21,9 @@ class AccessLogTest {
   private static final RedirectedFlow FLOW =
       new RedirectedFlow(6, ProxyBench.LOOPBACK, 4000, 1001, 7, ProxyBench.LOOPBACK, 80, 2, 0);
 
+  private static final RedirectedFlow FROM_OUTSIDE =
+      new RedirectedFlow(6, ProxyBench.LOOPBACK, 4000, 2, 0, ProxyBench.LOOPBACK, 80, 1001, 7);
+
   @TempDir Path folder;
 
   private static RequestRecord record(String path) {
@@ -55,8 +58,9 @@ class AccessLogTest {
   void shouldNameTheFieldsThatARuleLogs() {
     final RequestRecord request =
         new RequestRecord(
-            Instant.EPOCH, Verdict.FORWARDED, FLOW, "", "", " ~\u007f", "", 0, 0, List.of("A", "b"));
+            Instant.EPOCH, Verdict.FORWARDED, FROM_OUTSIDE, "", "", " ~\u007f", "", 0, 0, List.of("A", "b"));
     final String line = new RecordText(identity -> List.of()).line(request).toString();
+    assertTrue(line.contains(",\"direction\":\"ingress\","), line);
     assertTrue(line.endsWith(",\"missingHeaders\":[\"A\",\"b\"]}\n"), line);
     assertTrue(line.contains("\"path\":\" ~\\u007f\""), line);
   }
