@@ -58,7 +58,16 @@ class AccessLogTest {
   void shouldNameTheFieldsThatARuleLogs() {
     final RequestRecord request =
         new RequestRecord(
-            Instant.EPOCH, Verdict.FORWARDED, FROM_OUTSIDE, "", "", " ~\u007f", "", 0, 0, List.of("A", "b"));
+            Instant.EPOCH,
+            Verdict.FORWARDED,
+            FROM_OUTSIDE,
+            "",
+            "",
+            " ~\u007f",
+            "",
+            0,
+            0,
+            List.of("A", "b"));
     final String line = new RecordText(identity -> List.of()).line(request).toString();
     assertTrue(line.contains(",\"direction\":\"ingress\","), line);
     assertTrue(line.endsWith(",\"missingHeaders\":[\"A\",\"b\"]}\n"), line);

@@ -20,8 +20,7 @@ class HttpProxyContextTest {
   private static final Duration LESS = Duration.ofNanos(-1);
 
   private final ExchangeBench bench = new ExchangeBench();
-  private final HttpProxyContext context =
-      new HttpProxyContext().redirect(bench).policies(bench);
+  private final HttpProxyContext context = new HttpProxyContext().redirect(bench).policies(bench);
 
   @Test
   void shouldHaveTheDefaultsOfTheOptions() {
@@ -50,19 +49,19 @@ class HttpProxyContextTest {
     final Duration longest = Duration.ofMillis(Integer.MAX_VALUE);
     final HttpProxyContext set =
         context
-        .threads(1)
-        .connections(1)
-        .retries(0)
-        .retryTimeout(Duration.ofSeconds(1))
-        .connectTimeout(longest)
-        .requestTimeout(Duration.ofSeconds(2))
-        .idleTimeout(Duration.ofSeconds(3))
-        .grpcTimeout(Duration.ofSeconds(4))
-        .headTimeout(Duration.ofNanos(1))
-        .accessLog(log)
-        .labels(labels)
-        .listener(listener)
-        .clock(clock);
+            .threads(1)
+            .connections(1)
+            .retries(0)
+            .retryTimeout(Duration.ofSeconds(1))
+            .connectTimeout(longest)
+            .requestTimeout(Duration.ofSeconds(2))
+            .idleTimeout(Duration.ofSeconds(3))
+            .grpcTimeout(Duration.ofSeconds(4))
+            .headTimeout(Duration.ofNanos(1))
+            .accessLog(log)
+            .labels(labels)
+            .listener(listener)
+            .clock(clock);
     assertSame(context, set.conclude());
     assertEquals(1, context.threads());
     assertEquals(1, context.connections());
@@ -113,8 +112,10 @@ class HttpProxyContextTest {
 
   @Test
   void shouldWantWhereFlowsAreFoundAndWhatJudges() {
-    assertThrows(NullPointerException.class, () -> new HttpProxyContext().redirect(bench).conclude());
-    assertThrows(NullPointerException.class, () -> new HttpProxyContext().policies(bench).conclude());
+    assertThrows(
+        NullPointerException.class, () -> new HttpProxyContext().redirect(bench).conclude());
+    assertThrows(
+        NullPointerException.class, () -> new HttpProxyContext().policies(bench).conclude());
   }
 
   static List<Consumer<HttpProxyContext>> settings() {

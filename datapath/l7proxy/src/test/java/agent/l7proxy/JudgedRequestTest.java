@@ -107,10 +107,7 @@ class JudgedRequestTest {
     assertRefused(message, head("GET", ""), false, false);
     assertRefused(message, head("GET", "x"), false, false);
     assertRefused(
-        "the host of the target is not that of Host",
-        head("GET", "http://b.test/"),
-        false,
-        false);
+        "the host of the target is not that of Host", head("GET", "http://b.test/"), false, false);
   }
 
   @Test

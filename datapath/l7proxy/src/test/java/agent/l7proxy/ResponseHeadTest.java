@@ -34,8 +34,7 @@ class ResponseHeadTest {
 
   private static ResponseHead framed(DefaultHttpResponse response, String method)
       throws BadRequestException {
-    return ResponseHead.of(
-        response, request(HttpVersion.HTTP_1_1, method), false, false, true);
+    return ResponseHead.of(response, request(HttpVersion.HTTP_1_1, method), false, false, true);
   }
 
   @ParameterizedTest
@@ -96,8 +95,7 @@ class ResponseHeadTest {
       final DefaultHttpResponse response = response(204);
       response.setProtocolVersion(HttpVersion.HTTP_1_0);
       final ResponseHead framed =
-          ResponseHead.of(
-              response, request(HttpVersion.HTTP_1_1, "GET"), isHttp2, isHttp2, false);
+          ResponseHead.of(response, request(HttpVersion.HTTP_1_1, "GET"), isHttp2, isHttp2, false);
       assertFalse(framed.isClientKept());
       assertEquals(isHttp2 ? null : "close", response.headers().get("connection"));
       assertEquals(HttpVersion.HTTP_1_1, response.protocolVersion());
@@ -142,13 +140,7 @@ class ResponseHeadTest {
 
   @ParameterizedTest
   @CsvSource(
-      value = {
-        "Fine \t ü|Fine \t ü",
-        "~|~",
-        "a\u0000b|OK",
-        "a\u001fb|OK",
-        "a\u007fb|OK"
-      },
+      value = {"Fine \t ü|Fine \t ü", "~|~", "a\u0000b|OK", "a\u001fb|OK", "a\u007fb|OK"},
       delimiter = '|')
   void shouldPassAReasonThatIsText(String reason, String passed) throws BadRequestException {
     head.setStatus(new Status(reason));

@@ -383,8 +383,7 @@ class UpstreamTest {
   }
 
   private static void ask(ExchangeBench bench) {
-    new Exchange(bench.handler, bench.client)
-        .start(ExchangeBench.head(), true);
+    new Exchange(bench.handler, bench.client).start(ExchangeBench.head(), true);
     bench.client.runPendingTasks();
   }
 

@@ -74,8 +74,7 @@ class DnsProxyRoomTest {
   @CsvSource({"2, 100", "100, 2"})
   void shouldHaveTwoSocketsToServersAtATime(int sockets, int ofEndpoint) throws Exception {
     answersNothing();
-    rig.start(
-        rig.context().times(TIMES).limits(new Limits(100, 100, sockets, ofEndpoint, 10, 10)));
+    rig.start(rig.context().times(TIMES).limits(new Limits(100, 100, sockets, ofEndpoint, 10, 10)));
     try (ProxyRig.Udp first = rig.new Udp();
         ProxyRig.Udp second = rig.new Udp();
         ProxyRig.Udp third = rig.new Udp()) {
@@ -95,8 +94,7 @@ class DnsProxyRoomTest {
       throws Exception {
     answers();
     rig.redirect.serverEndpoint = 9;
-    rig.start(
-        rig.context().times(TIMES).limits(new Limits(100, 100, sockets, ofEndpoint, 10, 10)));
+    rig.start(rig.context().times(TIMES).limits(new Limits(100, 100, sockets, ofEndpoint, 10, 10)));
     for (int i = 0; i < 3; i++) {
       try (ProxyRig.Udp client = rig.new Udp()) {
         assertAnswered(Rcode.NOERROR, client);

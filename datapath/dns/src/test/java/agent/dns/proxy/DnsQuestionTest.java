@@ -94,8 +94,7 @@ class DnsQuestionTest {
 
   @Test
   void shouldNotTakeANameThatIsCompressed() {
-    assertEquals(
-        Rcode.FORMERR, DnsQuestion.read(named(new byte[] {(byte) 0xc0, 12, 0})).problem());
+    assertEquals(Rcode.FORMERR, DnsQuestion.read(named(new byte[] {(byte) 0xc0, 12, 0})).problem());
   }
 
   @ParameterizedTest
