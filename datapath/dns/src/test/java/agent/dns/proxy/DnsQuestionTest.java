@@ -97,6 +97,18 @@ class DnsQuestionTest {
     assertEquals(Rcode.FORMERR, DnsQuestion.read(named(new byte[] {(byte) 0xc0, 12, 0})).problem());
   }
 
+  @Test
+  void shouldReplyToWhatEndsWithinItsNameOrLacksARecord() throws IOException {
+    final byte[] open = new byte[14];
+    open[5] = 1;
+    open[12] = 1;
+    open[13] = 'a';
+    assertEquals(Rcode.FORMERR, DnsQuestion.read(open).problem());
+    final byte[] lacking = good();
+    lacking[11] = 1;
+    assertEquals(Rcode.FORMERR, DnsQuestion.read(lacking).problem());
+  }
+
   @ParameterizedTest
   @CsvSource({"251, 5", "252, 5", "1, 0", "255, 0"})
   void shouldRefuseTransfers(int type, int code) throws IOException {
@@ -135,6 +147,20 @@ class DnsQuestionTest {
     wanted[2] = (byte) 0x81; // a response, recursion desired
     wanted[3] = (byte) 0x85; // recursion available, REFUSED
     assertArrayEquals(wanted, reply);
+  }
+
+  @Test
+  void shouldReplyWithoutTheRecordsOfTheQuestion() throws IOException {
+    final Message asked = Message.newQuery(Record.newRecord(Name.fromString(WWW), 1, DClass.IN));
+    for (final int section : new int[] {Section.ANSWER, Section.AUTHORITY, Section.ADDITIONAL}) {
+      asked.addRecord(
+          Record.fromString(asked.getQuestion().getName(), 1, 1, 5, "192.0.2.1", Name.root), section);
+    }
+    final Message reply = new Message(DnsQuestion.read(asked.toWire()).reply(Rcode.REFUSED));
+    assertEquals(1, reply.getHeader().getCount(Section.QUESTION));
+    for (final int section : new int[] {Section.ANSWER, Section.AUTHORITY, Section.ADDITIONAL}) {
+      assertEquals(0, reply.getHeader().getCount(section));
+    }
   }
 
   @Test
