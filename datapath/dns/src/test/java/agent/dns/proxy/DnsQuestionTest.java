@@ -154,7 +154,8 @@ class DnsQuestionTest {
     final Message asked = Message.newQuery(Record.newRecord(Name.fromString(WWW), 1, DClass.IN));
     for (final int section : new int[] {Section.ANSWER, Section.AUTHORITY, Section.ADDITIONAL}) {
       asked.addRecord(
-          Record.fromString(asked.getQuestion().getName(), 1, 1, 5, "192.0.2.1", Name.root), section);
+          Record.fromString(asked.getQuestion().getName(), 1, 1, 5, "192.0.2.1", Name.root),
+          section);
     }
     final Message reply = new Message(DnsQuestion.read(asked.toWire()).reply(Rcode.REFUSED));
     assertEquals(1, reply.getHeader().getCount(Section.QUESTION));
