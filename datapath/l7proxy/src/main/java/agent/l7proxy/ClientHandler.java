@@ -76,8 +76,7 @@ final class ClientHandler extends ChannelInboundHandlerAdapter {
   }
 
   @Override
-  public void channelActive(ChannelHandlerContext ctx) throws Exception {
-    super.channelActive(ctx);
+  public void channelActive(ChannelHandlerContext ctx) {
     ctx.read();
   }
 

@@ -63,7 +63,7 @@ final class Exchange {
     connection = handler.connection();
     isServerHttp2 = connection.upstream().isHttp2();
     timers = new ExchangeTimers(client.eventLoop());
-    report = new RequestReport(connection);
+    report = new RequestReport(connection, client.eventLoop().ticker());
   }
 
   /** The answer goes to a stream of HTTP/2: the request has ended, and is asked for now. */

@@ -32,7 +32,7 @@ final class ExchangeTimers {
         limit = grpc;
       }
     } else if (context.idleTimeout().isPositive()) {
-      trafficNs = System.nanoTime();
+      trafficNs = loop.ticker().nanoTime();
       final long idleNs = nanos(context.idleTimeout());
       watch(idleNs, idleNs, () -> expired.accept("no traffic"));
     }
@@ -46,7 +46,7 @@ final class ExchangeTimers {
     idle =
         loop.schedule(
             () -> {
-              final long leftNs = limitNs - (System.nanoTime() - trafficNs);
+              final long leftNs = limitNs - (loop.ticker().nanoTime() - trafficNs);
               if (leftNs > 0) {
                 watch(leftNs, limitNs, expired);
               } else {
@@ -73,7 +73,7 @@ final class ExchangeTimers {
   /** A part of the request or of its response has come. */
   void traffic() {
     if (idle != null) {
-      trafficNs = System.nanoTime();
+      trafficNs = loop.ticker().nanoTime();
     }
   }
 

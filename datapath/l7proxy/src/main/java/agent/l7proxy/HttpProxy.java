@@ -19,6 +19,7 @@ import io.netty.channel.RecvByteBufAllocator;
 import io.netty.channel.socket.SocketChannel;
 import io.netty.channel.socket.SocketProtocolFamily;
 import io.netty.util.ResourceLeakDetector;
+import io.netty.util.concurrent.FastThreadLocalThread;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 import io.netty.util.internal.logging.Log4J2LoggerFactory;
 import java.io.IOException;
@@ -65,11 +66,13 @@ public final class HttpProxy implements AutoCloseable {
     allocator = allocator(context.threads());
     final AtomicInteger number = new AtomicInteger();
     final ThreadFactory threads =
-        work ->
-            Thread.ofPlatform()
-                .daemon()
-                .name("l7-http-" + number.getAndIncrement())
-                .unstarted(work);
+        work -> {
+          // Netty pools its objects in threads of this class alone.
+          final Thread thread =
+              new FastThreadLocalThread(work, "l7-http-" + number.getAndIncrement());
+          thread.setDaemon(true);
+          return thread;
+        };
     loops = new MultiThreadIoEventLoopGroup(context.threads(), threads, context.transport().loop());
   }
 

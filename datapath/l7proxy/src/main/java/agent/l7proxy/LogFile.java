@@ -17,6 +17,7 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Function;
+import java.util.function.LongSupplier;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
@@ -39,6 +40,7 @@ public final class LogFile<T> implements AutoCloseable {
   private final String name;
   private final Path file;
   private final Function<T, ? extends CharSequence> text;
+  private final LongSupplier nanoClock;
   private final Thread writer;
   private final ByteBuffer buffer = ByteBuffer.allocate(BUFFER_BYTES);
   private FileChannel channel;
@@ -48,10 +50,12 @@ public final class LogFile<T> implements AutoCloseable {
   private volatile boolean isReopening;
   private volatile boolean isClosed;
 
-  private LogFile(String name, Path file, Function<T, ? extends CharSequence> text) {
+  private LogFile(
+      String name, Path file, Function<T, ? extends CharSequence> text, LongSupplier nanoClock) {
     this.name = name;
     this.file = file;
     this.text = text;
+    this.nanoClock = nanoClock;
     writer = Thread.ofPlatform().name(name.replace(' ', '-')).daemon().unstarted(this::run);
   }
 
@@ -64,7 +68,13 @@ public final class LogFile<T> implements AutoCloseable {
    */
   public static <T> LogFile<T> open(
       String name, Path file, Function<T, ? extends CharSequence> text) throws IOException {
-    final LogFile<T> log = new LogFile<>(name, file, text);
+    return open(name, file, text, System::nanoTime);
+  }
+
+  static <T> LogFile<T> open(
+      String name, Path file, Function<T, ? extends CharSequence> text, LongSupplier nanoClock)
+      throws IOException {
+    final LogFile<T> log = new LogFile<>(name, file, text, nanoClock);
     log.openFile();
     log.writer.start();
     return log;
@@ -147,7 +157,7 @@ public final class LogFile<T> implements AutoCloseable {
     buffer.flip();
     try {
       if (channel == null) {
-        if (isFailing && System.nanoTime() - failedNs < RETRY_NS) {
+        if (isFailing && nanoClock.getAsLong() - failedNs < RETRY_NS) {
           dropped.add(buffered);
           return;
         }
@@ -171,7 +181,7 @@ public final class LogFile<T> implements AutoCloseable {
       LOGGER.warn("{} {}: lines are not written: {}", name, file, IoFailure.reason(failure));
     }
     isFailing = true;
-    failedNs = System.nanoTime();
+    failedNs = nanoClock.getAsLong();
     closeFile();
   }
 

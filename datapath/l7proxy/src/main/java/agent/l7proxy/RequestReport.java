@@ -1,6 +1,7 @@
 package agent.l7proxy;
 
 import agent.l7proxy.RequestRecord.Verdict;
+import io.netty.util.concurrent.Ticker;
 import java.time.Instant;
 import java.util.List;
 
@@ -8,7 +9,8 @@ import java.util.List;
 final class RequestReport {
   private final ClientConnection connection;
   private final Instant time;
-  private final long startNs = System.nanoTime();
+  private final Ticker ticker;
+  private final long startNs;
   private String protocol = "";
   private String method = "";
   private String path = "";
@@ -16,8 +18,15 @@ final class RequestReport {
   private List<String> missingHeaders = List.of();
   private boolean isReported;
 
-  RequestReport(ClientConnection connection) {
+  /**
+   * Begins the report of a request whose head was read.
+   *
+   * @param ticker that of the event loop
+   */
+  RequestReport(ClientConnection connection, Ticker ticker) {
     this.connection = connection;
+    this.ticker = ticker;
+    startNs = ticker.nanoTime();
     time = connection.context().clock().instant();
   }
 
@@ -56,7 +65,7 @@ final class RequestReport {
             path,
             host,
             status,
-            (System.nanoTime() - startNs) / 1_000_000,
+            (ticker.nanoTime() - startNs) / 1_000_000,
             missingHeaders));
   }
 }

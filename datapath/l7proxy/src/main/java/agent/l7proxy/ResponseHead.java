@@ -113,7 +113,13 @@ final class ResponseHead {
 
   /** Whether a reason may be passed on; clients do not read it (RFC 9112 section 4). */
   private static boolean isPhrase(String reason) {
-    return reason.chars().allMatch(c -> c == '\t' || c >= ' ' && c != 0x7f);
+    for (int i = 0; i < reason.length(); i++) {
+      final char c = reason.charAt(i);
+      if (c < ' ' && c != '\t' || c == 0x7f) {
+        return false;
+      }
+    }
+    return true;
   }
 
   /** No server is asked for any other coding (RFC 9110 section 10.1.4). */

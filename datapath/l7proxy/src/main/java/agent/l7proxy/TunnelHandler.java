@@ -7,6 +7,7 @@ import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.socket.ChannelInputShutdownEvent;
 import io.netty.channel.socket.SocketChannel;
 import io.netty.handler.codec.http.HttpClientCodec;
+import io.netty.util.concurrent.Ticker;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 
@@ -14,22 +15,26 @@ import java.util.concurrent.TimeUnit;
 final class TunnelHandler extends ChannelInboundHandlerAdapter {
   private final Channel peer;
   private final Duration idleTimeout;
+  private final Ticker ticker;
 
   /** This end sends no more, and the other one has got all of it. */
   private boolean isPassed;
 
-  private long trafficNs = System.nanoTime();
+  private long trafficNs;
   private TunnelHandler other;
 
-  private TunnelHandler(Channel peer, Duration idleTimeout) {
+  private TunnelHandler(Channel peer, Duration idleTimeout, Ticker ticker) {
     this.peer = peer;
     this.idleTimeout = idleTimeout;
+    this.ticker = ticker;
+    trafficNs = ticker.nanoTime();
   }
 
   /** Makes two connections a tunnel; what either end has read already goes to the other one. */
   static void join(Channel client, Channel server, Duration idleTimeout) {
-    final TunnelHandler ofClient = new TunnelHandler(server, idleTimeout);
-    final TunnelHandler ofServer = new TunnelHandler(client, idleTimeout);
+    final Ticker ticker = client.eventLoop().ticker();
+    final TunnelHandler ofClient = new TunnelHandler(server, idleTimeout, ticker);
+    final TunnelHandler ofServer = new TunnelHandler(client, idleTimeout, ticker);
     ofClient.other = ofServer;
     ofServer.other = ofClient;
     client.pipeline().remove(ClientHandler.class);
@@ -53,7 +58,7 @@ final class TunnelHandler extends ChannelInboundHandlerAdapter {
         .schedule(
             () -> {
               final long last = Math.max(trafficNs, other.trafficNs);
-              final long leftNs = idleTimeout.toNanos() - (System.nanoTime() - last);
+              final long leftNs = idleTimeout.toNanos() - (ticker.nanoTime() - last);
               if (!channel.isActive()) {
                 return;
               }
@@ -69,7 +74,7 @@ final class TunnelHandler extends ChannelInboundHandlerAdapter {
 
   @Override
   public void channelRead(ChannelHandlerContext ctx, Object message) {
-    trafficNs = System.nanoTime();
+    trafficNs = ticker.nanoTime();
     peer.write(message);
   }
 

@@ -21,6 +21,9 @@ class AccessLogTest {
   private static final RedirectedFlow FLOW =
       new RedirectedFlow(6, ProxyBench.LOOPBACK, 4000, 1001, 7, ProxyBench.LOOPBACK, 80, 2, 0);
 
+  private static final RedirectedFlow FROM_OUTSIDE =
+      new RedirectedFlow(6, ProxyBench.LOOPBACK, 4000, 2, 0, ProxyBench.LOOPBACK, 80, 1001, 7);
+
   @TempDir Path folder;
 
   private static RequestRecord record(String path) {
@@ -49,6 +52,26 @@ class AccessLogTest {
             + "\"protocol\":\"HTTP/1.1\",\"method\":\"GET\",\"path\":\"/\\\"\\\\\",\"host\":\"a.test\","
             + "\"status\":403,\"durationMs\":12}\n",
         text.line(record("/\"\\")).toString());
+  }
+
+  @Test
+  void shouldNameTheFieldsThatARuleLogs() {
+    final RequestRecord request =
+        new RequestRecord(
+            Instant.EPOCH,
+            Verdict.FORWARDED,
+            FROM_OUTSIDE,
+            "",
+            "",
+            " ~\u007f",
+            "",
+            0,
+            0,
+            List.of("A", "b"));
+    final String line = new RecordText(identity -> List.of()).line(request).toString();
+    assertTrue(line.contains(",\"direction\":\"ingress\","), line);
+    assertTrue(line.endsWith(",\"missingHeaders\":[\"A\",\"b\"]}\n"), line);
+    assertTrue(line.contains("\"path\":\" ~\\u007f\""), line);
   }
 
   /** Reads the string of the path back by the grammar of JSON strings. */

@@ -15,6 +15,9 @@ import agent.policy.request.RedirectStatistics;
 import agent.policy.request.RequestPolicies;
 import agent.types.IpAddress;
 import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.handler.codec.http.DefaultHttpRequest;
+import io.netty.handler.codec.http.HttpMethod;
+import io.netty.handler.codec.http.HttpVersion;
 import io.netty.handler.codec.http2.Http2FrameCodecBuilder;
 import io.netty.handler.codec.http2.Http2MultiplexHandler;
 import io.netty.handler.codec.http2.Http2StreamFrameToHttpObjectCodec;
@@ -83,6 +86,14 @@ final class ExchangeBench implements RedirectProxy, RequestPolicies {
       handler = ClientHandler.ofHttp1(connection, decoder, encoder);
       client.pipeline().addLast(decoder, encoder, handler);
     }
+  }
+
+  /** Returns the head of a request, as a decoder gives it. */
+  static DefaultHttpRequest head() {
+    final DefaultHttpRequest head =
+        new DefaultHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.GET, "/x");
+    head.headers().set("Host", "a.test");
+    return head;
   }
 
   /** Gives the next request an open connection to the server: the one that it has, or a new one. */

@@ -96,10 +96,12 @@ class ExchangeTest {
     assertEquals(HALF, client.sent(), "what came is passed on at once");
     assertEquals(new Messages(1, 0, 0, 0), bench.responses());
     assertTrue(bench.records.isEmpty());
+    client.pass(1_234);
     server.receive("ok");
     assertEquals("ok", client.sent());
     assertEquals(new Messages(1, 1, 0, 0), bench.responses());
     assertEquals(1, bench.records.size());
+    assertEquals(1_234, bench.records.getFirst().durationMs());
   }
 
   @Test

@@ -40,6 +40,11 @@ final class ProxyBench implements RedirectProxy, RequestPolicies, AutoCloseable 
   volatile int serverPort;
   volatile int clientEndpoint = 7;
   volatile int serverEndpoint;
+
+  /** The address of this node where it connects to endpoints. */
+  volatile Optional<IpAddress> own = Optional.of(LOOPBACK);
+
+  /** What joining gives; null: it throws. */
   volatile CompletableFuture<Void> joins = CompletableFuture.completedFuture(null);
 
   ProxyBench(int serverPort) throws IOException {
@@ -69,7 +74,7 @@ final class ProxyBench implements RedirectProxy, RequestPolicies, AutoCloseable 
 
   @Override
   public Optional<IpAddress> address(boolean ipv6) {
-    return ipv6 ? Optional.empty() : Optional.of(LOOPBACK);
+    return ipv6 ? Optional.empty() : own;
   }
 
   @Override
@@ -102,6 +107,9 @@ final class ProxyBench implements RedirectProxy, RequestPolicies, AutoCloseable 
   @Override
   public CompletableFuture<Void> join(RedirectedFlow flow, int port) {
     joined.add(port);
+    if (joins == null) {
+      throw new IllegalStateException("closed");
+    }
     return failingJoins.getAndUpdate(more -> Math.max(0, more - 1)) > 0
         ? CompletableFuture.failedFuture(new IOException("map full"))
         : joins;

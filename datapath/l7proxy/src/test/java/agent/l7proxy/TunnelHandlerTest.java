@@ -1,6 +1,7 @@
 package agent.l7proxy;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.charset.StandardCharsets;
@@ -101,5 +102,119 @@ class TunnelHandlerTest {
       assertEquals(101, client.send(UPGRADE).response().status());
       assertTrue(client.isEnded());
     }
+  }
+
+  /** A tunnel in memory; the server has got the head, and its answer has been taken. */
+  private static EmbeddedSocket tunnel(ExchangeBench bench) {
+    final EmbeddedSocket server = bench.server();
+    bench.client.receive(UPGRADE);
+    server.receive(SWITCHING);
+    assertTrue(server.sent().startsWith("GET /ws"));
+    assertTrue(bench.client.sent().startsWith("HTTP/1.1 101"));
+    server.newReads();
+    bench.client.newReads();
+    return server;
+  }
+
+  @Test
+  void shouldReadOneEndAsLongAsTheOtherTakesIt() {
+    final ExchangeBench bench = new ExchangeBench();
+    final EmbeddedSocket server = tunnel(bench);
+    bench.client.receive("a");
+    assertEquals("a", server.sent());
+    assertEquals(1, bench.client.newReads());
+    server.takesMore(false);
+    bench.client.receive("b");
+    assertEquals(0, bench.client.newReads());
+    server.takesMore(true);
+    assertEquals(1, bench.client.newReads());
+    bench.client.takesMore(false);
+    assertEquals(0, server.newReads());
+    server.receive("c");
+    assertEquals(0, server.newReads());
+    bench.client.takesMore(true);
+    assertEquals(1, server.newReads());
+    assertEquals("c", bench.client.sent());
+  }
+
+  @Test
+  void shouldReadBothEndsOnceItIsThere() {
+    final ExchangeBench bench = new ExchangeBench();
+    final EmbeddedSocket server = bench.server();
+    bench.client.receive(UPGRADE);
+    bench.client.newReads();
+    server.newReads();
+    server.receive(SWITCHING);
+    assertTrue(bench.client.newReads() > 0);
+    assertTrue(server.newReads() > 0);
+  }
+
+  @Test
+  void shouldEndAHalfAtATimeAndCloseAfterBoth() {
+    final ExchangeBench bench = new ExchangeBench();
+    final EmbeddedSocket server = tunnel(bench);
+    bench.client.pipeline().fireUserEventTriggered("another event");
+    assertFalse(server.isOutputShutdown());
+    bench.client.receiveEnd();
+    assertTrue(server.isOutputShutdown());
+    assertTrue(server.isOpen());
+    server.receive("late");
+    assertEquals("late", bench.client.sent());
+    server.receiveEnd();
+    assertFalse(server.isOpen());
+    assertFalse(bench.client.isOpen());
+  }
+
+  @Test
+  void shouldCloseTheOtherEndOfOneThatIsClosedOrFails() {
+    for (final boolean isClient : new boolean[] {true, false}) {
+      for (final boolean isFailure : new boolean[] {true, false}) {
+        final ExchangeBench bench = new ExchangeBench();
+        final EmbeddedSocket server = tunnel(bench);
+        final EmbeddedSocket end = isClient ? bench.client : server;
+        if (isFailure) {
+          end.pipeline().fireExceptionCaught(new java.io.IOException("reset"));
+        } else {
+          end.close();
+        }
+        end.runPendingTasks();
+        server.runPendingTasks();
+        bench.client.runPendingTasks();
+        assertFalse(server.isOpen());
+        assertFalse(bench.client.isOpen());
+      }
+    }
+  }
+
+  @Test
+  void shouldCloseWhereNeitherEndHasSentForTheIdleTime() {
+    final ExchangeBench bench =
+        new ExchangeBench(context -> context.idleTimeout(Duration.ofMillis(100)));
+    final EmbeddedSocket server = tunnel(bench);
+    bench.client.pass(90);
+    bench.client.receive("a");
+    bench.client.pass(90);
+    server.receive("b");
+    bench.client.pass(99);
+    assertTrue(bench.client.isOpen());
+    bench.client.pass(1);
+    assertFalse(bench.client.isOpen());
+    assertFalse(server.isOpen());
+  }
+
+  @Test
+  void shouldNotWatchATunnelWithoutIdleTimeNorOneThatIsClosed() {
+    final ExchangeBench bench = new ExchangeBench();
+    tunnel(bench);
+    bench.client.pass(1_000_000);
+    assertTrue(bench.client.isOpen());
+    final ExchangeBench closed =
+        new ExchangeBench(context -> context.idleTimeout(Duration.ofMillis(100)));
+    tunnel(closed);
+    closed.client.pass(50);
+    closed.client.receive("a");
+    closed.client.close();
+    closed.client.pass(50);
+    assertEquals(-1, closed.client.runScheduledPendingTasks(), "nothing is scheduled");
   }
 }

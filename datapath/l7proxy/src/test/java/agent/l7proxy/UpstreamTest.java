@@ -1,17 +1,23 @@
 package agent.l7proxy;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.l7proxy.RequestRecord.Verdict;
 import agent.policy.request.RedirectStatistics;
 import agent.policy.request.RedirectStatistics.Messages;
+import agent.types.IpAddress;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
 /** What the proxy does when a server fails, is slow, or frames its responses in other ways. */
@@ -300,8 +306,92 @@ class UpstreamTest {
           }
           client.socket.setSoLinger(true, 0);
           client.close();
-          assertTrue(closed.await(10, java.util.concurrent.TimeUnit.SECONDS));
+          assertTrue(closed.await(10, TimeUnit.SECONDS));
           assertEquals(Verdict.ERROR, bench.record().verdict());
         });
+  }
+
+  @Test
+  void shouldAnswer503WhereItHasNoAddressForAnEndpointOrCannotJoin() throws Exception {
+    with(
+        HttpSocket::request,
+        context -> context.retries(0),
+        (server, bench, client) -> {
+          bench.serverEndpoint = 9;
+          for (final Optional<IpAddress> own :
+              List.of(Optional.<IpAddress>empty(), Optional.of(IpAddress.parse("192.0.2.1")))) {
+            bench.own = own;
+            try (HttpSocket asking = bench.client()) {
+              assertEquals(503, asking.get("/").status());
+            }
+          }
+          assertEquals(List.of(), bench.joined);
+          bench.own = Optional.of(ProxyBench.LOOPBACK);
+          bench.joins = null;
+          try (HttpSocket asking = bench.client()) {
+            assertEquals(503, asking.get("/").status());
+          }
+          assertEquals(bench.joined.getFirst(), bench.left.poll(10, TimeUnit.SECONDS));
+          assertEquals(0, server.connections.get());
+        });
+  }
+
+  @Test
+  void shouldKeepOneConnectionOfHttp1OrNineForStreams() {
+    final ExchangeBench bench = new ExchangeBench();
+    final Upstream upstream = bench.connection.upstream();
+    final EmbeddedSocket first = bench.server();
+    final EmbeddedSocket more = new EmbeddedSocket();
+    upstream.keep(more);
+    assertFalse(more.isOpen());
+    upstream.share();
+    final List<EmbeddedSocket> shared = new ArrayList<>();
+    for (int i = 0; i < 8; i++) {
+      shared.add(new EmbeddedSocket());
+      upstream.keep(shared.getLast());
+    }
+    final EmbeddedSocket last = new EmbeddedSocket();
+    upstream.keep(last);
+    assertFalse(last.isOpen());
+    assertTrue(first.isOpen());
+    assertTrue(shared.stream().allMatch(EmbeddedSocket::isOpen));
+    bench.client.close();
+    assertFalse(first.isOpen());
+    assertTrue(shared.stream().noneMatch(EmbeddedSocket::isOpen));
+    final EmbeddedSocket late = new EmbeddedSocket();
+    upstream.keep(late);
+    assertFalse(late.isOpen());
+  }
+
+  /** A connection in memory cannot be opened; it is asked for all the same. */
+  @Test
+  void shouldCountEachConnectionBesideTheFirstAsOneMoreOfTheClient() {
+    final ExchangeBench bench = new ExchangeBench(context -> context.retries(0));
+    final EmbeddedSocket server = bench.server();
+    bench.connection.upstream().share();
+    while (bench.clients.add(ExchangeBench.FLOW)) {
+      // all that there may be
+    }
+    ask(bench);
+    assertEquals(1, server.sent().lines().filter(line -> line.startsWith("GET")).count());
+    assertEquals(1, bench.clients.refused());
+    ask(bench);
+    assertEquals(2, bench.clients.refused());
+    server.close();
+    ask(bench);
+    assertEquals(2, bench.clients.refused(), "none is open");
+  }
+
+  private static void ask(ExchangeBench bench) {
+    new Exchange(bench.handler, bench.client).start(ExchangeBench.head(), true);
+    bench.client.runPendingTasks();
+  }
+
+  @Test
+  void shouldAnswer503WhereAConnectionOfHttp2TakesNoStream() {
+    final ExchangeBench bench = new ExchangeBench(context -> {}, true, true);
+    bench.connection.upstream().keep(new EmbeddedSocket());
+    ask(bench);
+    assertEquals(503, bench.records.getFirst().status());
   }
 }

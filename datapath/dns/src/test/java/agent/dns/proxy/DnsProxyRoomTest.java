@@ -1,0 +1,197 @@
+package agent.dns.proxy;
+
+import static agent.dns.proxy.ProxyRig.await;
+import static agent.dns.proxy.ProxyRig.question;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.dns.proxy.DnsProxyContext.Limits;
+import agent.dns.proxy.DnsProxyContext.Times;
+import java.io.IOException;
+import java.net.DatagramPacket;
+import java.net.DatagramSocket;
+import java.net.InetAddress;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.xbill.DNS.Rcode;
+
+/** What there is no room for, and what has its room back. */
+@Timeout(60)
+class DnsProxyRoomTest {
+  private static final String WWW = "www.example.com.";
+  private static final Duration LONG = Duration.ofMinutes(1);
+  private static final Times TIMES = new Times(LONG, LONG, LONG, LONG);
+
+  private ProxyRig rig;
+
+  @BeforeEach
+  void open() throws IOException {
+    rig = new ProxyRig();
+  }
+
+  @AfterEach
+  void close() throws IOException {
+    rig.close();
+  }
+
+  private void assertAnswered(int code, ProxyRig.Udp client) throws IOException {
+    assertEquals(code, client.ask(question(WWW))[3] & 0xf);
+  }
+
+  private void answersNothing() {
+    rig.server.script = (question, reply) -> {};
+  }
+
+  private void answers() {
+    rig.server.script = (question, reply) -> reply.send(ScriptedServer.answer(question, ""));
+  }
+
+  @ParameterizedTest
+  @CsvSource({"2, 100", "100, 2"})
+  void shouldHaveTwoQuestionsAtAServerAtATime(int questions, int ofEndpoint) throws Exception {
+    answersNothing();
+    rig.start(
+        rig.context().times(TIMES).limits(new Limits(questions, ofEndpoint, 100, 100, 10, 10)));
+    try (ProxyRig.Udp client = rig.new Udp()) {
+      client.send(question(WWW));
+      client.send(question(WWW));
+      await(() -> rig.server.questions.size() == 2);
+      answers();
+      assertAnswered(Rcode.SERVFAIL, client);
+    }
+    assertEquals(2, rig.server.questions.size());
+    assertEquals(1, rig.count(DnsCounter.ERROR));
+  }
+
+  @ParameterizedTest
+  @CsvSource({"2, 100", "100, 2"})
+  void shouldHaveTwoSocketsToServersAtATime(int sockets, int ofEndpoint) throws Exception {
+    answersNothing();
+    rig.start(rig.context().times(TIMES).limits(new Limits(100, 100, sockets, ofEndpoint, 10, 10)));
+    try (ProxyRig.Udp first = rig.new Udp();
+        ProxyRig.Udp second = rig.new Udp();
+        ProxyRig.Udp third = rig.new Udp()) {
+      first.send(question(WWW));
+      second.send(question(WWW));
+      await(() -> rig.server.questions.size() == 2);
+      answers();
+      assertAnswered(Rcode.SERVFAIL, third);
+      assertAnswered(Rcode.NOERROR, second);
+    }
+    assertEquals(3, rig.server.questions.size());
+  }
+
+  @ParameterizedTest
+  @CsvSource({"1, 100", "100, 1"})
+  void shouldCloseTheSocketThatHasBeenIdleForTheLongestTime(int sockets, int ofEndpoint)
+      throws Exception {
+    answers();
+    rig.redirect.serverEndpoint = 9;
+    rig.start(rig.context().times(TIMES).limits(new Limits(100, 100, sockets, ofEndpoint, 10, 10)));
+    for (int i = 0; i < 3; i++) {
+      try (ProxyRig.Udp client = rig.new Udp()) {
+        assertAnswered(Rcode.NOERROR, client);
+        assertAnswered(Rcode.NOERROR, client);
+      }
+    }
+    assertEquals(3, rig.redirect.joined.size());
+    assertEquals(rig.redirect.joined.subList(0, 2), rig.redirect.left);
+  }
+
+  @ParameterizedTest
+  @CsvSource({"2, 100", "100, 2"})
+  void shouldHaveTwoConnectionsOfClientsAtATime(int connections, int ofEndpoint) throws Exception {
+    answers();
+    rig.start(
+        rig.context().times(TIMES).limits(new Limits(100, 100, 100, 100, connections, ofEndpoint)));
+    try (ProxyRig.Tcp first = rig.new Tcp();
+        ProxyRig.Tcp second = rig.new Tcp();
+        ProxyRig.Tcp third = rig.new Tcp()) {
+      assertTrue(third.isEnded());
+      for (final ProxyRig.Tcp client : List.of(first, second)) {
+        client.send(question(WWW));
+        assertEquals(Rcode.NOERROR, client.receive()[3] & 0xf);
+      }
+    }
+  }
+
+  /** The longest datagram of IPv6 is none of IPv4: the socket to the server does not take it. */
+  @Test
+  void shouldGiveBackTheRoomOfAQuestionThatTheSocketDoesNotTake() throws Exception {
+    answers();
+    rig.redirect.hasIpv6 = true;
+    rig.start(rig.context().times(TIMES).limits(new Limits(1, 1, 1, 1, 1, 1)));
+    try (DatagramSocket client = new DatagramSocket()) {
+      client.connect(InetAddress.getByName("::1"), rig.proxy.firstPort());
+      client.setSoTimeout(10_000);
+      for (final int length : new int[] {65_520, 65_520, 33}) {
+        final byte[] question = Arrays.copyOf(question(WWW), length);
+        client.send(new DatagramPacket(question, question.length));
+        final DatagramPacket answer = new DatagramPacket(new byte[512], 512);
+        client.receive(answer);
+        assertEquals(
+            length == 33 ? Rcode.NOERROR : Rcode.SERVFAIL, answer.getData()[3] & 0xf, "" + length);
+      }
+    }
+    assertEquals(1, rig.server.questions.size());
+  }
+
+  @Test
+  void shouldCloseTheSocketOfAQuestionThatHasHadNoAnswer() throws Exception {
+    answersNothing();
+    final Duration shortly = Duration.ofMillis(60);
+    rig.redirect.serverEndpoint = 9;
+    rig.start(
+        rig.context()
+            .times(new Times(shortly, LONG, shortly, LONG))
+            .limits(new Limits(1, 1, 1, 1, 1, 1)));
+    try (ProxyRig.Udp client = rig.new Udp()) {
+      client.send(question(WWW));
+      await(() -> rig.redirect.left.equals(rig.redirect.joined) && rig.events.size() == 1);
+      answers();
+      assertAnswered(Rcode.NOERROR, client);
+    }
+    assertEquals(2, rig.redirect.joined.size());
+  }
+
+  @Test
+  void shouldForgetAQuestionOverTcpThatHasHadNoAnswer() throws Exception {
+    answersNothing();
+    rig.start(
+        rig.context()
+            .times(new Times(Duration.ofMillis(60), LONG, LONG, LONG))
+            .limits(new Limits(1, 1, 1, 1, 1, 1)));
+    try (ProxyRig.Tcp client = rig.new Tcp()) {
+      client.send(question(WWW));
+      await(() -> rig.events.size() == 1);
+      answers();
+      client.send(question(WWW));
+      assertEquals(Rcode.NOERROR, client.receive()[3] & 0xf);
+      assertEquals(1, rig.count(DnsCounter.TIMED_OUT));
+    }
+  }
+
+  @Test
+  void shouldLeaveTheFlowsOfConnectionsAtItsEnd() throws Exception {
+    answers();
+    rig.redirect.serverEndpoint = 9;
+    rig.start(rig.context().times(TIMES));
+    try (ProxyRig.Udp udp = rig.new Udp();
+        ProxyRig.Tcp tcp = rig.new Tcp()) {
+      assertAnswered(Rcode.NOERROR, udp);
+      tcp.send(question(WWW));
+      assertEquals(Rcode.NOERROR, tcp.receive()[3] & 0xf);
+      assertEquals(List.of(), rig.redirect.left);
+      rig.proxy.close();
+      assertTrue(tcp.isEnded());
+      assertEquals(rig.redirect.joined, rig.redirect.left);
+    }
+  }
+}

@@ -1,0 +1,109 @@
+package agent.l7proxy;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.handler.codec.http2.DefaultHttp2DataFrame;
+import io.netty.handler.codec.http2.DefaultHttp2HeadersFrame;
+import io.netty.handler.codec.http2.DefaultHttp2ResetFrame;
+import io.netty.handler.codec.http2.Http2Error;
+import io.netty.handler.codec.http2.Http2HeadersFrame;
+import java.io.IOException;
+import org.junit.jupiter.api.Test;
+
+/** Failures of a client's end, and what comes after its last answer. */
+class ClientHandlerTest {
+  private static final IOException FAILURE = new IOException("planned");
+
+  private final ExchangeBench http1 = new ExchangeBench();
+  private final ExchangeBench stream = new ExchangeBench(context -> {}, true, true);
+
+  private static void fail(ExchangeBench bench) {
+    bench.client.pipeline().fireExceptionCaught(FAILURE);
+    bench.client.runPendingTasks();
+  }
+
+  @Test
+  void shouldCloseAConnectionOfHttp1ThatFails() {
+    fail(http1);
+    assertFalse(http1.client.isOpen());
+    assertEquals("", http1.client.sent());
+    assertTrue(http1.records.isEmpty());
+  }
+
+  @Test
+  void shouldCloseTheServerOfAConnectionThatFails() {
+    final EmbeddedSocket server = http1.server();
+    http1.client.receive(ExchangeBench.GET);
+    fail(http1);
+    assertFalse(http1.client.isOpen());
+    assertFalse(server.isOpen());
+    assertEquals(1, http1.records.size());
+  }
+
+  @Test
+  void shouldAnswer400OnceToAStreamWhoseHeadCannotBeRead() {
+    fail(stream);
+    final Http2HeadersFrame answer = stream.client.readOutbound();
+    assertEquals("400", answer.headers().status().toString());
+    assertEquals(1, stream.records.size());
+    fail(stream);
+    assertEquals(1, stream.records.size());
+    assertFalse(stream.client.isOpen());
+  }
+
+  @Test
+  void shouldCloseAStreamThatFailsWithinItsRequest() {
+    stream.client.writeInbound(new DefaultHttp2HeadersFrame(Http2Client.head("PUT", "/x"), false));
+    stream.client.readOutbound();
+    fail(stream);
+    assertFalse(stream.client.isOpen());
+    assertEquals(1, stream.records.size());
+  }
+
+  @Test
+  void shouldNotAnswerAStreamThatTheClientHasReset() {
+    stream.client.pipeline().fireUserEventTriggered(new DefaultHttp2ResetFrame(Http2Error.CANCEL));
+    fail(stream);
+    assertTrue(stream.records.isEmpty());
+    assertFalse(stream.client.isOpen());
+  }
+
+  @Test
+  void shouldReleaseWhatComesAfterTheLastAnswer() {
+    fail(stream);
+    stream.client.pipeline().fireUserEventTriggered(new DefaultHttp2ResetFrame(Http2Error.CANCEL));
+    final ByteBuf late = Unpooled.buffer().writeInt(1);
+    stream.client.writeInbound(new DefaultHttp2DataFrame(late, true));
+    assertEquals(0, late.refCnt());
+  }
+
+  @Test
+  void shouldReadTheFirstRequestOfAStream() {
+    stream.client.newReads();
+    stream.client.pipeline().fireChannelActive();
+    assertEquals(1, stream.client.newReads());
+  }
+
+  @Test
+  void shouldPassOnEventsThatAreNotItsOwn() {
+    final Object event = new Object();
+    final boolean[] isSeen = new boolean[1];
+    http1
+        .client
+        .pipeline()
+        .addLast(
+            new io.netty.channel.ChannelInboundHandlerAdapter() {
+              @Override
+              public void userEventTriggered(
+                  io.netty.channel.ChannelHandlerContext ctx, Object passed) {
+                isSeen[0] = passed == event;
+              }
+            });
+    http1.client.pipeline().fireUserEventTriggered(event);
+    assertTrue(isSeen[0]);
+  }
+}

@@ -1,0 +1,202 @@
+package agent.l7proxy;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.netty.handler.codec.http.DefaultHttpRequest;
+import io.netty.handler.codec.http.HttpMethod;
+import io.netty.handler.codec.http.HttpVersion;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** The head of a request, without the decoder that refuses some of them before. */
+class JudgedRequestTest {
+  private static DefaultHttpRequest head(HttpVersion version, String method, String target) {
+    return new DefaultHttpRequest(version, HttpMethod.valueOf(method), target);
+  }
+
+  private static DefaultHttpRequest head(String method, String target) {
+    final DefaultHttpRequest head = head(HttpVersion.HTTP_1_1, method, target);
+    head.headers().set("Host", "a.test:80");
+    return head;
+  }
+
+  private static JudgedRequest judged(DefaultHttpRequest head) throws BadRequestException {
+    return JudgedRequest.of(head, false, false);
+  }
+
+  private static void assertRefused(
+      String message, DefaultHttpRequest head, boolean isHttp2, boolean isServerHttp2) {
+    assertEquals(
+        message,
+        assertThrows(
+                BadRequestException.class, () -> JudgedRequest.of(head, isHttp2, isServerHttp2))
+            .getMessage());
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"0", "9", "123456789012345678"})
+  void shouldTakeALengthOfUpTo18Digits(String length) throws BadRequestException {
+    final DefaultHttpRequest head = head("PUT", "/");
+    head.headers().set("Content-Length", length);
+    assertEquals(!length.equals("0"), judged(head).hasBody());
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"", "1234567890123456789", "+1", "1/", ":1", "1a2"})
+  void shouldRefuseALengthThatIsNoNumber(String length) {
+    final DefaultHttpRequest head = head("PUT", "/");
+    head.headers().set("Content-Length", length);
+    assertRefused("Content-Length is not a number", head, false, false);
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "HTTP/1.1, false, false",
+    "HTTP/1.0, false, true",
+    "HTTP/1.1, true, true",
+    "HTTP/1.0, true, true"
+  })
+  void shouldRefuseARequestWithoutHostWhereTheServerNeedsOne(
+      String version, boolean isServerHttp2, boolean isTaken) throws BadRequestException {
+    final DefaultHttpRequest head = head(HttpVersion.valueOf(version), "GET", "/");
+    if (isTaken) {
+      assertEquals("", JudgedRequest.of(head, isServerHttp2, isServerHttp2).host());
+    } else {
+      assertRefused("there is no Host", head, isServerHttp2, isServerHttp2);
+    }
+  }
+
+  @Test
+  void shouldJudgeTheHostWithoutItsPort() throws BadRequestException {
+    assertEquals("a.test", judged(head("GET", "/")).host());
+    final DefaultHttpRequest empty = head("GET", "/");
+    empty.headers().set("Host", "");
+    assertEquals("", judged(empty).host());
+  }
+
+  @Test
+  void shouldTakeConnectByHttp1ToItsOwnHostAlone() throws BadRequestException {
+    assertTrue(judged(head("CONNECT", "A.test:80")).isConnect());
+    final String message = "the target of CONNECT is not that of Host";
+    assertRefused(message, head("CONNECT", "b.test:80"), false, false);
+    assertRefused(message, head("CONNECT", "a.test:80"), true, true);
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "http://a.test:80, /",
+    "HTTP://A.test:80/x, /x",
+    "http://a.test:80?q, /?q",
+    "/x, /x",
+    "/, /"
+  })
+  void shouldJudgeAnAbsoluteTargetByItsPath(String target, String path) throws BadRequestException {
+    assertEquals(path, judged(head("GET", target)).path());
+  }
+
+  @Test
+  void shouldTakeAnAsteriskForOptionsAlone() throws BadRequestException {
+    assertEquals("*", judged(head("OPTIONS", "*")).path());
+    final String message = "the target is neither a path nor an http URI";
+    assertRefused(message, head("GET", "*"), false, false);
+    assertRefused(message, head("GET", ""), false, false);
+    assertRefused(message, head("GET", "x"), false, false);
+    assertRefused(
+        "the host of the target is not that of Host", head("GET", "http://b.test/"), false, false);
+  }
+
+  @Test
+  void shouldSayWhatARequestIs() throws BadRequestException {
+    assertTrue(judged(head("HEAD", "/")).isHead());
+    assertFalse(judged(head("GET", "/")).isHead());
+    assertFalse(judged(head("GET", "/")).isConnect());
+    assertFalse(judged(head("GET", "/")).wantsClose());
+    assertTrue(judged(head("PUT", "/")).isIdempotent());
+    assertFalse(judged(head("POST", "/")).isIdempotent());
+  }
+
+  @Test
+  void shouldCallGrpcWhatIsOfHttp2AndOfItsType() throws BadRequestException {
+    for (final boolean isHttp2 : new boolean[] {false, true}) {
+      final DefaultHttpRequest head = head("POST", "/");
+      head.headers().set("Content-Type", "application/grpc+proto");
+      assertEquals(isHttp2, JudgedRequest.of(head, isHttp2, isHttp2).isGrpc());
+    }
+    final DefaultHttpRequest other = head("POST", "/");
+    assertFalse(JudgedRequest.of(other, true, true).isGrpc());
+    other.headers().set("Content-Type", "text/plain");
+    assertFalse(JudgedRequest.of(other, true, true).isGrpc());
+  }
+
+  @Test
+  void shouldReadSmallBodiesToTheirEndUnlessTheClientWaits() throws BadRequestException {
+    final DefaultHttpRequest head = head("PUT", "/");
+    assertTrue(judged(head).isSmall(0));
+    head.headers().set("Content-Length", "5");
+    assertTrue(judged(head).isSmall(5));
+    assertFalse(judged(head).isSmall(4));
+    head.headers().set("Expect", "100-continue");
+    assertFalse(judged(head).isSmall(5));
+  }
+
+  @Test
+  void shouldTakeTwoEqualHostsOfHttp2Alone() throws BadRequestException {
+    for (final String second : new String[] {"a.test:80", "b.test:80"}) {
+      final DefaultHttpRequest head = head("GET", "/");
+      head.headers().add("Host", second);
+      if (second.startsWith("a")) {
+        assertEquals("a.test", JudgedRequest.of(head, true, true).host());
+        assertEquals(1, head.headers().getAll("Host").size());
+        head.headers().add("Host", second);
+        assertRefused("there is more than one Host", head, false, false);
+        head.headers().add("Host", second);
+      }
+      assertRefused("there is more than one Host", head, true, true);
+    }
+  }
+
+  /** Netty puts the field there for a stream; HTTP/1 has it in its framing. */
+  @Test
+  void shouldLookAtTheTransferEncodingOfHttp1Alone() throws BadRequestException {
+    final DefaultHttpRequest head = head("PUT", "/");
+    head.headers().set("Transfer-Encoding", "gzip");
+    assertRefused("Transfer-Encoding is not chunked", head, false, false);
+    assertTrue(JudgedRequest.of(head, true, true).hasBody());
+  }
+
+  @Test
+  void shouldRemoveTheFieldsThatNettyAddsToStreams() throws BadRequestException {
+    final DefaultHttpRequest head = head("GET", "/");
+    for (final String name :
+        new String[] {
+          "x-http2-scheme",
+          "x-http2-path",
+          "x-http2-stream-id",
+          "x-http2-stream-weight",
+          "x-http2-stream-dependency-id",
+          "x-http2-stream-promise-id"
+        }) {
+      head.headers().set(name, "1");
+    }
+    judged(head);
+    assertEquals(7, head.headers().size(), "they are those of the client");
+    JudgedRequest.of(head, true, true);
+    assertEquals(1, head.headers().size());
+  }
+
+  @Test
+  void shouldNameTheFieldOfTrailersInTheConnectionOfHttp1Alone() throws BadRequestException {
+    for (final boolean isHttp2 : new boolean[] {false, true}) {
+      final DefaultHttpRequest head = head("GET", "/");
+      head.headers().set("TE", "gzip, trailers");
+      JudgedRequest.of(head, isHttp2, isHttp2);
+      assertEquals("trailers", head.headers().get("TE"));
+      assertEquals(isHttp2 ? null : "TE", head.headers().get("Connection"));
+    }
+  }
+}
