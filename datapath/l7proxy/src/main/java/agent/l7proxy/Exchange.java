@@ -455,10 +455,6 @@ final class Exchange {
 
   void clientClosed() {
     report.ended(Verdict.ERROR, response == null ? 0 : response.status());
-    leave();
-  }
-
-  private void leave() {
     leaveServer();
     state = State.ENDED;
     timers.stop();

@@ -77,7 +77,7 @@ enum SocketTransport {
   /** Returns what opens sockets to connect. */
   abstract ChannelFactory<Channel> connection();
 
-  /** Bounds what is read of a connection though nobody takes it, if anything is. */
+  /** Bounds what is read of a connection without being asked for, if anything is. */
   void limitInput(ChannelPipeline pipeline) {}
 
   /** Returns its name, and why it is not io_uring. */

@@ -11,8 +11,9 @@ import org.apache.logging.log4j.Logger;
 
 /**
  * Bounds what the proxy holds of peers that have sent all they have to send. With io_uring Netty
- * reads that to its end, also while nobody takes it: at most what the receive buffer of the kernel
- * has. Where the buffers of all connections are too large already, such a connection is closed.
+ * reads that to its end, also while the other side takes nothing: at most what the receive buffer
+ * of the kernel has. Where the buffers of all connections are too large already, such a connection
+ * is closed.
  */
 final class UnaskedInput extends ChannelDuplexHandler {
   static final long MOST_BYTES = 128L << 20;

@@ -23,7 +23,7 @@ class UnaskedInputTest {
   }
 
   @Test
-  void shouldCloseOnWhatNobodyAskedForWhereTheBuffersAreFull() {
+  void shouldCloseOnWhatIsNotAskedForWhereTheBuffersAreFull() {
     final EmbeddedSocket socket = socket(-1);
     socket.read();
     socket.receive("asked");
@@ -36,7 +36,7 @@ class UnaskedInputTest {
   }
 
   @Test
-  void shouldPassWhatNobodyAskedForWhileThereIsRoom() {
+  void shouldPassWhatIsNotAskedForWhileThereIsRoom() {
     final EmbeddedSocket socket = socket(Long.MAX_VALUE);
     socket.receive("unasked");
     assertEquals("unasked", next(socket));
