@@ -31,6 +31,7 @@ final class UnaskedInput extends ChannelDuplexHandler {
     this.mostBytes = mostBytes;
   }
 
+  /** Called before each read, also those of a channel that reads on its own. */
   @Override
   public void read(ChannelHandlerContext ctx) {
     isAsked = true;
@@ -40,7 +41,7 @@ final class UnaskedInput extends ChannelDuplexHandler {
   @Override
   public void channelRead(ChannelHandlerContext ctx, Object message) {
     final Channel channel = ctx.channel();
-    if (isAsked || channel.config().isAutoRead() || heldBytes(channel) <= mostBytes) {
+    if (isAsked || heldBytes(channel) <= mostBytes) {
       ctx.fireChannelRead(message);
       return;
     }

@@ -66,6 +66,12 @@ class LogFileTest {
     }
   }
 
+  private static void awaitContent(Path file) throws IOException {
+    while (!Files.exists(file) || Files.size(file) == 0) {
+      Thread.onSpinWait();
+    }
+  }
+
   private static void awaitDropped(LogFile<String> log, long count) {
     while (log.dropped() != count) {
       Thread.onSpinWait();
@@ -161,9 +167,7 @@ class LogFileTest {
     try (LogFile<String> log = open(file)) {
       assertEquals(1, descriptors(file));
       log.write("a");
-      while (Files.size(file) == 0) {
-        Thread.onSpinWait();
-      }
+      awaitContent(file);
     }
   }
 
@@ -185,17 +189,13 @@ class LogFileTest {
       assertFalse(Files.exists(file));
       nowNs.addAndGet(1);
       log.write("4");
-      while (!Files.exists(file) || Files.size(file) == 0) {
-        Thread.onSpinWait();
-      }
+      awaitContent(file);
       assertEquals("4", Files.readString(file));
       assertEquals(3, log.dropped());
       log.reopen();
       Files.delete(file);
       log.write("5");
-      while (!Files.exists(file) || Files.size(file) == 0) {
-        Thread.onSpinWait();
-      }
+      awaitContent(file);
     }
   }
 

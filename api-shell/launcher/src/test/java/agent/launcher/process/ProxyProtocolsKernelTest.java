@@ -20,21 +20,17 @@ import org.junit.jupiter.api.io.TempDir;
 /** Clients and servers of HTTP/2, gRPC and under load speak through the HTTP proxy. */
 @KernelTest
 class ProxyProtocolsKernelTest {
-  private static final int PORT = 8080;
+  private static final int PORT = ClientAndServer.PORT;
   private static final String PYTHON = "/usr/bin/python3";
 
   @TempDir private Path directory;
   private TestNode node;
-  private AgentProcess agent;
-  private TestWorkload client;
-  private TestWorkload server;
+  private ClientAndServer pair;
 
   @BeforeEach
   void start() throws Exception {
     node = new TestNode();
-    agent = node.agent();
-    client = node.workload(agent, "client", "app=client");
-    server = node.workload(agent, "server", "app=server");
+    pair = ClientAndServer.start(node);
   }
 
   @AfterEach
@@ -42,33 +38,11 @@ class ProxyProtocolsKernelTest {
     node.close();
   }
 
-  private void allow(String request) throws Exception {
-    allow("server", "ingress", request);
-  }
-
-  /** Gives a workload the only rule. */
-  private void allow(String app, String direction, String request) throws Exception {
-    agent.expect(
-        200,
-        "PUT",
-        "/policy?replace=true",
-        """
-        [{"labels": [{"key": "name", "value": "requests"}],
-          "endpointSelector": {"matchLabels": {"app": "%s"}}, "%s": [{"toPorts": [
-          {"ports": [{"port": "%d", "protocol": "TCP"}], "rules": {"http": [%s]}}]}]}]
-        """
-            .formatted(app, direction, PORT, request));
-  }
-
-  private List<String> addresses() {
-    return List.of(server.ipv4(), "[" + server.ipv6() + "]");
-  }
-
   /** Starts a server in the workload, and waits until it listens. */
   private void serve(String... command) throws Exception {
     final Path log = directory.resolve("server.log");
     final Process process =
-        new ProcessBuilder(server.namespace().inside(command))
+        new ProcessBuilder(pair.server().namespace().inside(command))
             .redirectErrorStream(true)
             .redirectOutput(log.toFile())
             .start();
@@ -80,12 +54,8 @@ class ProxyProtocolsKernelTest {
   }
 
   private boolean isServed() throws Exception {
-    return TcpConnection.attempt(client.namespace(), server.ipv4(), PORT, 400)
+    return TcpConnection.attempt(pair.client().namespace(), pair.server().ipv4(), PORT, 400)
         == TcpConnection.Outcome.CONNECTED;
-  }
-
-  private String ask(String... command) {
-    return client.namespace().attempt(command).output();
   }
 
   private String script() throws Exception {
@@ -101,15 +71,15 @@ class ProxyProtocolsKernelTest {
     Files.writeString(directory.resolve("public"), "public text");
     Files.writeString(directory.resolve("secret"), "secret text");
     serve("nghttpd", "--no-tls", "-d", directory.toString(), Integer.toString(PORT));
-    allow("{\"method\": \"GET\", \"path\": \"/public\"}");
-    for (final String address : addresses()) {
+    pair.allow("ingress", "{\"method\": \"GET\", \"path\": \"/public\"}");
+    for (final String address : pair.urlHosts()) {
       final String url = "http://" + address + ":" + PORT;
-      assertEquals("public text", ask("nghttp", url + "/public"));
-      final String denied = ask("nghttp", "-v", url + "/secret");
+      assertEquals("public text", pair.ask("nghttp", url + "/public"));
+      final String denied = pair.ask("nghttp", "-v", url + "/secret");
       assertTrue(denied.contains(":status: 403"), denied);
       assertTrue(denied.contains("Access denied"), denied);
       assertFalse(denied.contains("secret text"), denied);
-      final String both = ask("nghttp", "-v", url + "/public", url + "/secret");
+      final String both = pair.ask("nghttp", "-v", url + "/public", url + "/secret");
       assertTrue(both.contains(":status: 200"), both);
       assertTrue(both.contains(":status: 403"), both);
       assertTrue(both.contains("public text"), both);
@@ -119,19 +89,22 @@ class ProxyProtocolsKernelTest {
   /** A request that is denied keeps HTTP/1.1; the server is asked by HTTP/1.1 in any case. */
   @Test
   void shouldServeHttp2ByUpgrade() throws Exception {
-    try (HttpOrigin origin = HttpOrigin.start(server.namespace(), PORT)) {
-      allow("{\"method\": \"GET\", \"path\": \"/public\"}");
+    try (HttpOrigin origin = HttpOrigin.start(pair.server().namespace(), PORT)) {
+      pair.allow("ingress", "{\"method\": \"GET\", \"path\": \"/public\"}");
       for (final boolean isIpv6 : List.of(false, true)) {
         final String url =
-            "http://" + (isIpv6 ? "[" + server.ipv6() + "]" : server.ipv4()) + ":" + PORT;
-        final String own = isIpv6 ? client.ipv6() : client.ipv4();
+            "http://"
+                + (isIpv6 ? "[" + pair.server().ipv6() + "]" : pair.server().ipv4())
+                + ":"
+                + PORT;
+        final String own = isIpv6 ? pair.client().ipv6() : pair.client().ipv4();
         final String answer = "from " + InetAddress.getByName(own).getHostAddress();
-        assertEquals(answer, ask("nghttp", "-u", url + "/public"));
-        final String both = ask("nghttp", "-uv", url + "/public", url + "/secret");
+        assertEquals(answer, pair.ask("nghttp", "-u", url + "/public"));
+        final String both = pair.ask("nghttp", "-uv", url + "/public", url + "/secret");
         assertTrue(both.contains("HTTP Upgrade success"), both);
         assertTrue(both.contains(":status: 200") && both.contains(":status: 403"), both);
         assertTrue(both.contains("Access denied"), both);
-        final String denied = ask("nghttp", "-uv", url + "/secret");
+        final String denied = pair.ask("nghttp", "-uv", url + "/secret");
         assertTrue(denied.contains("HTTP/1.1 403 Forbidden"), denied);
         assertEquals(answer + " 2 200;", curl(url + "/public"));
         assertEquals("Access denied 1.1 403;", curl(url + "/secret"));
@@ -149,7 +122,7 @@ class ProxyProtocolsKernelTest {
     line.addAll(List.of("curl", "-sS", "-g", "-m", "8", "--http2"));
     line.addAll(List.of("-w", " %{http_version} %{http_code};"));
     line.addAll(List.of(urls));
-    return ask(line.toArray(String[]::new));
+    return pair.ask(line.toArray(String[]::new));
   }
 
   @Test
@@ -157,16 +130,16 @@ class ProxyProtocolsKernelTest {
     final String script = script();
     final String calls = "{\"method\": \"POST\", \"path\": \"/echo.Echo/(Once|Stream)\"}";
     serve(PYTHON, script, "server", Integer.toString(PORT));
-    allow("server", "ingress", calls);
+    pair.allow("ingress", calls);
     assertCalls(script);
-    allow("client", "egress", calls);
+    pair.allow("egress", calls);
     assertCalls(script);
   }
 
   private void assertCalls(String script) {
-    for (final String address : addresses()) {
+    for (final String address : pair.urlHosts()) {
       final String answers =
-          ask(
+          pair.ask(
               PYTHON,
               script,
               "client",
@@ -187,16 +160,16 @@ class ProxyProtocolsKernelTest {
 
   @Test
   void shouldServeManyConnectionsUnderLoad() throws Exception {
-    try (HttpOrigin origin = HttpOrigin.start(server.namespace(), PORT)) {
-      allow("{\"method\": \"GET\", \"path\": \"/public\"}");
-      for (final String address : addresses()) {
+    try (HttpOrigin origin = HttpOrigin.start(pair.server().namespace(), PORT)) {
+      pair.allow("ingress", "{\"method\": \"GET\", \"path\": \"/public\"}");
+      for (final String address : pair.urlHosts()) {
         final long before = origin.count("GET /public");
         final String url = "http://" + address + ":" + PORT;
-        final String served = ask("wrk", "-t1", "-c64", "-d1s", url + "/public");
+        final String served = pair.ask("wrk", "-t1", "-c64", "-d1s", url + "/public");
         assertTrue(origin.count("GET /public") - before >= number(served, " requests in "), served);
         assertFalse(served.contains("Non-2xx"), served);
         assertFalse(served.contains("Socket errors"), served);
-        final String denied = ask("wrk", "-t1", "-c64", "-d1s", url + "/secret");
+        final String denied = pair.ask("wrk", "-t1", "-c64", "-d1s", url + "/secret");
         assertTrue(number(denied, " requests in ") > 0, denied);
         assertEquals(number(denied, " requests in "), number(denied, "Non-2xx"), denied);
         assertFalse(denied.contains("Socket errors"), denied);
