@@ -159,6 +159,7 @@ final class NodeProxies implements AutoCloseable {
 
   private int startHttp() throws IOException {
     if (http == null) {
+      YoungGeneration.enlarge();
       http = HttpProxy.start(httpContext.apply(this::count));
     }
     return http.firstPort();

@@ -21,6 +21,8 @@ import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -163,9 +165,20 @@ class AgentProxyKernelTest {
     return List.of(server.ipv4(), server.ipv6());
   }
 
+  /** Returns the part of the agent's heap where objects are created. */
+  private long edenKb() {
+    final String jcmd = Path.of(System.getProperty("java.home"), "bin", "jcmd").toString();
+    final String heap = Commands.run(jcmd, Long.toString(agent.pid()), "GC.heap_info");
+    final Matcher eden = Pattern.compile("eden space (\\d+)K").matcher(heap);
+    assertTrue(eden.find(), heap);
+    return Long.parseLong(eden.group(1));
+  }
+
   @Test
   void shouldAdmitOnlyTheRequestsThatARuleOfTheServerLists() throws Exception {
+    final long edenKb = edenKb();
     apply(ingress(RULES));
+    assertTrue(edenKb() > 2 * edenKb, "the proxy has room for new objects: " + edenKb());
     assertBehaviour(client.namespace(), client.ipv4(), client.ipv6(), servers());
     assertBehaviour(outside, OUTSIDE4, OUTSIDE6, servers());
     assertTrue(origin.requests().stream().allMatch(request -> request.startsWith("GET /public")));

@@ -20,6 +20,7 @@ import agent.testkit.UdpStream;
 import agent.testkit.Workload;
 import java.io.IOException;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -134,6 +135,30 @@ class DroppedPacketsKernelTest {
     }
     try (DatapathManager next = node.launch(node.context())) {
       assertEquals(Level.OK, drops(next).level(), "what a run before has counted");
+    }
+  }
+
+  /** The guard looks at the counters also while the health is not read. */
+  @Test
+  void shouldNotTakeOldDropsForNewOnes() throws Exception {
+    final AtomicLong aheadNs = new AtomicLong();
+    try (DatapathManager manager =
+        node.launch(node.context().nanoClock(() -> System.nanoTime() + aheadNs.get()))) {
+      attach(manager, redirected(TCP, RedirectKind.HTTP));
+      pass(aheadNs, 6);
+      final long before = withoutProxy(manager);
+      assertEquals(TcpConnection.Outcome.UNANSWERED, connect(REDIRECTED));
+      assertTrue(withoutProxy(manager) > before);
+      pass(aheadNs, 60);
+      assertEquals(Level.OK, drops(manager).level(), drops(manager).message());
+    }
+  }
+
+  /** Lets seconds pass in the agent, each of which takes a moment. */
+  private static void pass(AtomicLong aheadNs, int seconds) throws InterruptedException {
+    for (int i = 0; i < seconds; i++) {
+      aheadNs.addAndGet(TimeUnit.SECONDS.toNanos(1));
+      Thread.sleep(10);
     }
   }
 }

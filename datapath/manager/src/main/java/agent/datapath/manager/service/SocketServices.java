@@ -109,7 +109,6 @@ public final class SocketServices implements ServiceProxy {
                       flows.served(!tables.isEmpty());
                       if (isChanged) {
                         flows.changed();
-                        sweep.request();
                       }
                     }))
         .thenCompose(
