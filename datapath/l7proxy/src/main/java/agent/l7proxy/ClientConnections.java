@@ -1,6 +1,7 @@
 package agent.l7proxy;
 
 import agent.datapath.manager.spec.RedirectedFlow;
+import io.netty.util.concurrent.Ticker;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
@@ -17,11 +18,12 @@ final class ClientConnections {
   private static final long LOGGED_NS = TimeUnit.MINUTES.toNanos(1);
 
   private final int most;
+  private final Ticker ticker;
   private final Map<Integer, Integer> clients = new HashMap<>();
   private int open;
   private long refused;
   private long refusedBefore;
-  private long loggedNs = System.nanoTime() - LOGGED_NS;
+  private long loggedNs;
 
   /**
    * Creates the counter.
@@ -29,7 +31,13 @@ final class ClientConnections {
    * @param most how many connections there may be
    */
   ClientConnections(int most) {
+    this(most, Ticker.systemTicker());
+  }
+
+  ClientConnections(int most, Ticker ticker) {
     this.most = most;
+    this.ticker = ticker;
+    loggedNs = ticker.nanoTime() - LOGGED_NS;
   }
 
   /**
@@ -56,7 +64,7 @@ final class ClientConnections {
 
   /** Tells of the first refusal, and then once a minute. */
   private void logRefusal(RedirectedFlow flow, int own) {
-    final long nowNs = System.nanoTime();
+    final long nowNs = ticker.nanoTime();
     if (nowNs - loggedNs < LOGGED_NS) {
       return;
     }

@@ -99,8 +99,6 @@ final class ClientHandler extends ChannelInboundHandlerAdapter {
         return;
       }
       exchange.start(head, false);
-    } else if (message instanceof HttpRequest head && head.decoderResult().isFailure()) {
-      exchange.badBody(new BadRequestException("the connection has ended within a request"));
     }
     if (message instanceof HttpContent body && exchange != null) {
       exchange.content(body);

@@ -117,7 +117,7 @@ final class Exchange {
   }
 
   /** The body is not valid: what the server has of the request stays incomplete. */
-  void badBody(BadRequestException problem) {
+  private void badBody(BadRequestException problem) {
     if (state == State.ENDED) {
       return;
     }

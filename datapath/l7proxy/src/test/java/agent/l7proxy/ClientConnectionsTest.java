@@ -5,6 +5,9 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.datapath.manager.spec.RedirectedFlow;
+import agent.testkit.api.RecordedLog;
+import io.netty.util.concurrent.MockTicker;
+import io.netty.util.concurrent.Ticker;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
@@ -74,6 +77,31 @@ class ClientConnectionsTest {
     assertEquals(MOST / 3, fill(connections, flow(0, 1)));
     assertTrue(connections.add(flow(0, 2)));
     assertTrue(connections.add(flow(1, 1)), "the endpoint itself is another client");
+  }
+
+  @Test
+  void shouldLogTheFirstRefusalAndThenOnceAMinute() {
+    final MockTicker ticker = Ticker.newMockTicker();
+    final ClientConnections connections = new ClientConnections(MOST, ticker);
+    try (RecordedLog log = RecordedLog.of(ClientConnections.class)) {
+      fill(connections, flow(3, 9));
+      assertEquals(List.of(refusal("endpoint 3", 10, 10, 1)), log.take());
+      fill(connections, flow(0, 9));
+      ticker.advance(59_999, TimeUnit.MILLISECONDS);
+      assertFalse(connections.add(flow(3, 9)));
+      assertEquals(List.of(), log.take());
+      ticker.advance(1, TimeUnit.MILLISECONDS);
+      assertFalse(connections.add(flow(0, 9)));
+      assertEquals(List.of(refusal("clients outside to endpoint 9", 17, 7, 3)), log.take());
+      assertFalse(connections.add(flow(0, 9)));
+      assertEquals(List.of(), log.take());
+    }
+  }
+
+  private static String refusal(String client, int open, int own, int refused) {
+    return ("WARN HTTP proxy: a connection of %s is refused: %d of 30 connections are open, %d of"
+            + " them so; refused since the last message: %d")
+        .formatted(client, open, own, refused);
   }
 
   @Test

@@ -6,11 +6,16 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelOutboundHandlerAdapter;
+import io.netty.channel.ChannelPromise;
 import io.netty.handler.codec.http2.DefaultHttp2DataFrame;
 import io.netty.handler.codec.http2.DefaultHttp2HeadersFrame;
 import io.netty.handler.codec.http2.DefaultHttp2ResetFrame;
 import io.netty.handler.codec.http2.Http2Error;
 import io.netty.handler.codec.http2.Http2HeadersFrame;
+import io.netty.util.ReferenceCountUtil;
 import java.io.IOException;
 import org.junit.jupiter.api.Test;
 
@@ -82,6 +87,40 @@ class ClientHandlerTest {
   }
 
   @Test
+  void shouldEndTheRequestOfAnUpgradeWhoseClientHasGone() {
+    http1
+        .client
+        .pipeline()
+        .addFirst(
+            new ChannelOutboundHandlerAdapter() {
+              @Override
+              public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
+                ReferenceCountUtil.release(message);
+                promise.setFailure(FAILURE);
+                ctx.close();
+              }
+            });
+    http1.client.receive(
+        ExchangeBench.GET.replace(
+            "\r\n\r\n",
+            "\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: \r\n\r\n"));
+    assertEquals(1, http1.records.size());
+    assertEquals(0, http1.records.getFirst().status());
+    assertFalse(http1.client.isOpen());
+  }
+
+  @Test
+  void shouldWatchForTheEndOfTheConnectionUnlessTheNextRequestIsThere() {
+    http1.server();
+    http1.client.receive(ExchangeBench.PUT + "ab");
+    http1.client.newReads();
+    http1.client.receive("cd");
+    assertEquals(1, http1.client.newReads());
+    http1.client.receive(ExchangeBench.GET);
+    assertEquals(0, http1.client.newReads());
+  }
+
+  @Test
   void shouldReadTheFirstRequestOfAStream() {
     stream.client.newReads();
     stream.client.pipeline().fireChannelActive();
@@ -96,10 +135,9 @@ class ClientHandlerTest {
         .client
         .pipeline()
         .addLast(
-            new io.netty.channel.ChannelInboundHandlerAdapter() {
+            new ChannelInboundHandlerAdapter() {
               @Override
-              public void userEventTriggered(
-                  io.netty.channel.ChannelHandlerContext ctx, Object passed) {
+              public void userEventTriggered(ChannelHandlerContext ctx, Object passed) {
                 isSeen[0] = passed == event;
               }
             });

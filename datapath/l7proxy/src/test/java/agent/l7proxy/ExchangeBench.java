@@ -35,7 +35,7 @@ import java.util.function.Function;
  * a connection to the server as long as {@link #server} has given one; else an attempt to open one
  * fails.
  */
-final class ExchangeBench implements RedirectProxy, RequestPolicies {
+class ExchangeBench implements RedirectProxy, RequestPolicies {
   static final RedirectedFlow FLOW =
       new RedirectedFlow(6, ProxyBench.LOOPBACK, 4000, 1001, 7, ProxyBench.LOOPBACK, 80, 1002, 0);
 

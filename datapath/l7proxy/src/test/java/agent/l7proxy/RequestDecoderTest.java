@@ -56,6 +56,12 @@ class RequestDecoderTest {
   }
 
   @Test
+  void shouldRefuseALineThatEndsBeforeItsFirstByte() {
+    client.receive("\n");
+    assertAnswer(400);
+  }
+
+  @Test
   void shouldReadAHeadThatComesByteByByteAsOneRequest() {
     final EmbeddedSocket server = bench.server();
     final String head = "\r\n\r\n" + GET;
@@ -227,6 +233,20 @@ class RequestDecoderTest {
     assertTrue(client.isOpen());
     client.pass(1);
     assertFalse(client.isOpen());
+  }
+
+  @Test
+  void shouldNotEndAConnectionAsIdleWhoseNextRequestCameAtOnce() {
+    bench = new ExchangeBench(context -> context.idleTimeout(Duration.ofSeconds(10)));
+    client = bench.client;
+    final EmbeddedSocket server = bench.server();
+    client.receive(GET);
+    server.receive(OK);
+    client.pass(6_000);
+    client.receive(GET);
+    client.pass(6_000);
+    server.receive(OK);
+    assertEquals(OK + OK, client.sent());
   }
 
   @Test

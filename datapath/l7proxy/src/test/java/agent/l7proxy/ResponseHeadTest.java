@@ -128,6 +128,28 @@ class ResponseHeadTest {
     assertEquals(isRefused, framed.isRefused());
   }
 
+  @ParameterizedTest
+  @CsvSource({
+    "websocket, WebSocket, false",
+    "websocket, h2c, true",
+    "websocket, , true",
+    "other, websocket, true"
+  })
+  void shouldTunnelAfterTheUpgradeThatWasAskedFor(String asked, String answered, boolean isRefused)
+      throws BadRequestException {
+    final DefaultHttpRequest request =
+        new DefaultHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.GET, "/");
+    request.headers().set("Host", "a.test").set("Connection", "Upgrade").set("Upgrade", asked);
+    final DefaultHttpResponse switching = response(101);
+    if (answered != null) {
+      switching.headers().set("Upgrade", answered);
+    }
+    final ResponseHead head =
+        ResponseHead.of(switching, JudgedRequest.of(request, false, false), false, false, true);
+    assertTrue(head.isTunnel());
+    assertEquals(isRefused, head.isRefused());
+  }
+
   @Test
   void shouldRefuseOtherCodings() throws BadRequestException {
     head.headers().add("Transfer-Encoding", "gzip");

@@ -5,8 +5,11 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.UnpooledByteBufAllocator;
 import java.nio.charset.StandardCharsets;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 class UnaskedInputTest {
   private static EmbeddedSocket socket(long mostBytes) {
@@ -41,6 +44,18 @@ class UnaskedInputTest {
     socket.receive("unasked");
     assertEquals("unasked", next(socket));
     assertTrue(socket.isOpen());
+  }
+
+  @ParameterizedTest
+  @CsvSource({"100, true", "99, false"})
+  void shouldMeasureTheBuffersOfAllConnections(long mostBytes, boolean isOpen) {
+    final EmbeddedSocket socket = socket(mostBytes);
+    final UnpooledByteBufAllocator allocator = new UnpooledByteBufAllocator(true);
+    socket.config().setAllocator(allocator);
+    final ByteBuf held = allocator.directBuffer(100);
+    socket.receive("unasked");
+    assertEquals(isOpen, socket.isOpen());
+    held.release();
   }
 
   @Test

@@ -11,9 +11,13 @@ import java.io.IOException;
 import java.net.DatagramPacket;
 import java.net.DatagramSocket;
 import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -103,6 +107,17 @@ class DnsProxyRoomTest {
     }
     assertEquals(3, rig.redirect.joined.size());
     assertEquals(rig.redirect.joined.subList(0, 2), rig.redirect.left);
+    for (final int port : rig.redirect.left) {
+      await(() -> isFree(port));
+    }
+  }
+
+  private static boolean isFree(int port) {
+    try (DatagramSocket _ = new DatagramSocket(port, InetAddress.getLoopbackAddress())) {
+      return true;
+    } catch (IOException taken) {
+      return false;
+    }
   }
 
   @ParameterizedTest
@@ -159,6 +174,58 @@ class DnsProxyRoomTest {
       assertAnswered(Rcode.NOERROR, client);
     }
     assertEquals(2, rig.redirect.joined.size());
+  }
+
+  @Test
+  void shouldAskEndpointsFromTheAddressOfThisNodeOrNotAtAll() throws Exception {
+    answers();
+    rig.redirect.serverEndpoint = 9;
+    rig.start(rig.context().times(TIMES));
+    rig.redirect.ipv4 = "192.0.2.1"; // no socket can have it
+    try (ProxyRig.Udp client = rig.new Udp()) {
+      final long before = openSockets();
+      for (int i = 0; i < 50; i++) {
+        assertAnswered(Rcode.SERVFAIL, client);
+      }
+      assertTrue(openSockets() - before < 25);
+      rig.redirect.ipv4 = "127.0.0.2";
+      assertAnswered(Rcode.NOERROR, client);
+    }
+    final InetSocketAddress asker = (InetSocketAddress) rig.server.askers.getFirst();
+    assertEquals("127.0.0.2", asker.getAddress().getHostAddress());
+    assertEquals(List.of(asker.getPort()), rig.redirect.joined);
+  }
+
+  private static long openSockets() throws IOException {
+    try (Stream<Path> descriptors = Files.list(Path.of("/proc/self/fd"))) {
+      return descriptors.filter(DnsProxyRoomTest::isSocket).count();
+    }
+  }
+
+  private static boolean isSocket(Path descriptor) {
+    try {
+      return Files.readSymbolicLink(descriptor).toString().startsWith("socket:");
+    } catch (IOException closed) {
+      return false;
+    }
+  }
+
+  @Test
+  void shouldKeepASocketThatIsNotIdleForLong() throws Exception {
+    answers();
+    rig.redirect.serverEndpoint = 9;
+    rig.start(rig.context().times(new Times(Duration.ofMillis(60), LONG, LONG, LONG)));
+    try (ProxyRig.Udp client = rig.new Udp();
+        ProxyRig.Udp other = rig.new Udp()) {
+      assertAnswered(Rcode.NOERROR, client);
+      answersNothing();
+      other.send(question(WWW));
+      await(() -> rig.count(DnsCounter.TIMED_OUT) == 1);
+      answers();
+      assertAnswered(Rcode.NOERROR, client);
+    }
+    assertEquals(2, rig.redirect.joined.size());
+    assertEquals(List.of(), rig.redirect.left);
   }
 
   @Test

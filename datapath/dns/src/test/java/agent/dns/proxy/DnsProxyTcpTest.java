@@ -15,6 +15,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -74,6 +75,33 @@ class DnsProxyTcpTest {
       }
     }
     assertEquals(1, Set.copyOf(rig.server.askers).size(), "one connection to the server");
+  }
+
+  @Test
+  void shouldHave128QuestionsOfAConnectionAtAServerAtATime() throws Exception {
+    final List<byte[]> waiting = new CopyOnWriteArrayList<>();
+    final List<ScriptedServer.Reply> replies = new CopyOnWriteArrayList<>();
+    rig.server.script =
+        (question, reply) -> {
+          waiting.add(question);
+          replies.add(reply);
+        };
+    rig.start();
+    try (ProxyRig.Tcp client = rig.new Tcp()) {
+      for (int i = 0; i < 130; i++) {
+        client.send(question(WWW));
+      }
+      await(() -> replies.size() == 128);
+      Thread.sleep(20);
+      assertEquals(128, rig.count(DnsCounter.RECEIVED));
+      for (int i = 0; i < 130; i++) {
+        final int next = i;
+        await(() -> replies.size() > next);
+        replies.get(i).send(ScriptedServer.answer(waiting.get(i), ZONE));
+        assertEquals(Rcode.NOERROR, code(client.receive()));
+      }
+    }
+    assertEquals(130, rig.count(DnsCounter.FORWARDED));
   }
 
   @Test

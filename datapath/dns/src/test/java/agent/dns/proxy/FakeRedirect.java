@@ -20,13 +20,12 @@ final class FakeRedirect implements RedirectProxy {
   volatile int serverEndpoint;
   volatile boolean knowsFlows = true;
   volatile boolean hasIpv6;
+  volatile String ipv4 = "127.0.0.1";
   volatile CompletableFuture<Void> join = CompletableFuture.completedFuture(null);
 
   @Override
   public Optional<IpAddress> address(boolean ipv6) {
-    return ipv6 && !hasIpv6
-        ? Optional.empty()
-        : Optional.of(IpAddress.parse(ipv6 ? "::1" : "127.0.0.1"));
+    return ipv6 && !hasIpv6 ? Optional.empty() : Optional.of(IpAddress.parse(ipv6 ? "::1" : ipv4));
   }
 
   @Override

@@ -1,0 +1,203 @@
+package agent.server.socket;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.net.StandardProtocolFamily;
+import java.net.UnixDomainSocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** How many connections there may be, and which one makes room. */
+@Timeout(60)
+class OpenConnectionsTest {
+  private static final long SEC_NS = TimeUnit.SECONDS.toNanos(1);
+
+  @TempDir private Path directory;
+  private final List<SocketChannel> clients = new ArrayList<>();
+  private final AtomicInteger rooms = new AtomicInteger();
+  private final OpenConnections open = new OpenConnections(2, rooms::incrementAndGet);
+  private UnixIoThread ioThread;
+  private ServerSocketChannel server;
+
+  @BeforeEach
+  void start() throws IOException {
+    ioThread = new UnixIoThread(0);
+    ioThread.start();
+    server = ServerSocketChannel.open(StandardProtocolFamily.UNIX);
+    server.bind(UnixDomainSocketAddress.of(directory.resolve("socket")));
+  }
+
+  @AfterEach
+  void end() throws Exception {
+    for (final SocketChannel client : clients) {
+      client.close();
+    }
+    server.close();
+    ioThread.shutdown();
+    assertTrue(ioThread.join(Duration.ofSeconds(60)));
+  }
+
+  /** Connects a client that was active so long ago. */
+  private UnixStreamConnection connect(long idleSec) throws IOException {
+    final SocketChannel client = SocketChannel.open(StandardProtocolFamily.UNIX);
+    client.connect(UnixDomainSocketAddress.of(directory.resolve("socket")));
+    clients.add(client);
+    final SocketChannel accepted = server.accept();
+    accepted.configureBlocking(false);
+    open.accepted();
+    final UnixStreamConnection connection =
+        new UnixStreamConnection(ioThread, accepted, TimeUnit.HOURS.toNanos(1), open);
+    connection.onActivity(System.nanoTime() - idleSec * SEC_NS);
+    return connection;
+  }
+
+  /** Connects a client whose request waits for it. */
+  private UnixStreamConnection connectWaiting(long idleSec) throws Exception {
+    final UnixStreamConnection connection = connect(idleSec);
+    connection.beginRequest();
+    Thread.ofVirtual()
+        .start(
+            () -> {
+              try {
+                connection.getSourceChannel().awaitReadable();
+              } catch (IOException closed) {
+                // the test has ended
+              }
+            });
+    while (!connection.waitsForClient()) {
+      Thread.sleep(1);
+    }
+    return connection;
+  }
+
+  /** Asks for room, and waits until the I/O thread has done what it had to do. */
+  private void closeLongestIdle() {
+    open.closeLongestIdle();
+    ioTasks();
+  }
+
+  private void ioTasks() {
+    final CompletableFuture<Boolean> done = new CompletableFuture<>();
+    ioThread.execute(() -> done.complete(true));
+    assertTrue(done.join());
+  }
+
+  @Test
+  void shouldHaveRoomUpToItsLimit() throws IOException {
+    assertTrue(open.hasRoom());
+    open.accepted();
+    assertTrue(open.hasRoom());
+    final UnixStreamConnection connection = connect(0);
+    assertFalse(open.hasRoom());
+    assertEquals(new ConnectionCounts(2, 0, 2, 0, false), open.counts());
+    open.drop();
+    assertTrue(open.hasRoom());
+    assertEquals(1, rooms.get());
+    connection.beginRequest();
+    assertEquals(new ConnectionCounts(1, 1, 2, 0, false), open.counts());
+    open.remove(connection);
+    open.remove(connection);
+    assertEquals(0, open.counts().open());
+    assertEquals(2, rooms.get(), "it is removed once");
+    connection.close();
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {0, 1, 2})
+  void shouldCloseTheOneThatIsIdleForTheLongestTime(int longest) throws Exception {
+    final List<UnixStreamConnection> connections = new ArrayList<>();
+    for (int i = 0; i < 3; i++) {
+      connections.add(connect(i == longest ? 20 : 10 + i));
+    }
+    connectWaiting(30);
+    closeLongestIdle();
+    for (int i = 0; i < 3; i++) {
+      assertEquals(i != longest, connections.get(i).isOpen());
+    }
+    assertEquals(1, open.counts().closedIdle());
+    assertEquals(1, rooms.get());
+    closeLongestIdle();
+    assertEquals(1, connections.stream().filter(UnixStreamConnection::isOpen).count());
+  }
+
+  @Test
+  void shouldCloseOneAtATime() throws Exception {
+    connect(1);
+    connect(2);
+    final CountDownLatch held = new CountDownLatch(1);
+    ioThread.execute(
+        () -> {
+          try {
+            held.await();
+          } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+          }
+        });
+    open.closeLongestIdle();
+    open.closeLongestIdle();
+    held.countDown();
+    ioTasks();
+    assertEquals(1, open.counts().closedIdle());
+    assertEquals(1, open.counts().open());
+  }
+
+  @Test
+  void shouldKeepTheOneWhoseRequestHasJustCome() throws Exception {
+    final UnixStreamConnection connection = connect(1);
+    clients.getLast().write(ByteBuffer.wrap(new byte[] {'G'}));
+    closeLongestIdle();
+    assertTrue(connection.isOpen());
+    assertEquals(0, open.counts().closedIdle());
+    assertEquals(1, rooms.get(), "another one may make room");
+    connection.getSourceChannel().read(ByteBuffer.allocate(1));
+    closeLongestIdle();
+    assertFalse(connection.isOpen());
+  }
+
+  @Test
+  void shouldBeFullWhileAllAreServed() throws Exception {
+    final UnixStreamConnection first = connect(100);
+    first.beginRequest();
+    closeLongestIdle();
+    assertFalse(open.counts().isFull(), "there is room");
+    connect(100).beginRequest();
+    assertFalse(open.counts().isFull(), "no client waits");
+    closeLongestIdle();
+    assertTrue(open.counts().isFull());
+    assertEquals(0, open.counts().closedIdle());
+    first.endRequest();
+    closeLongestIdle();
+    assertFalse(first.isOpen());
+    assertFalse(open.counts().isFull());
+  }
+
+  @Test
+  void shouldCloseTheOneWhoseRequestWaitsForItForMoreThanFiveSeconds() throws Exception {
+    final UnixStreamConnection shorter = connectWaiting(4);
+    closeLongestIdle();
+    assertTrue(shorter.isOpen());
+    final UnixStreamConnection longer = connectWaiting(6);
+    closeLongestIdle();
+    assertTrue(shorter.isOpen());
+    assertFalse(longer.isOpen());
+  }
+}
