@@ -197,4 +197,11 @@ class ExchangeBench implements RedirectProxy, RequestPolicies {
   public long revision() {
     return 1;
   }
+
+  /** Takes the handlers of HTTP/1.1 from the client's connection, whose protocol is open then. */
+  void removeHttp1() {
+    client.pipeline().remove(RequestDecoder.class);
+    client.pipeline().remove(ResponseEncoder.class);
+    client.pipeline().remove(ClientHandler.class);
+  }
 }

@@ -36,9 +36,7 @@ class Http2ConnectionTest {
 
   @BeforeEach
   void connect() {
-    client.pipeline().remove(RequestDecoder.class);
-    client.pipeline().remove(ResponseEncoder.class);
-    client.pipeline().remove(ClientHandler.class);
+    bench.removeHttp1();
     connection.protocol(client, true);
   }
 

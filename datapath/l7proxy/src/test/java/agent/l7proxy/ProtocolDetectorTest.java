@@ -25,9 +25,7 @@ class ProtocolDetectorTest {
 
   @BeforeEach
   void connect() {
-    client.pipeline().remove(RequestDecoder.class);
-    client.pipeline().remove(ResponseEncoder.class);
-    client.pipeline().remove(ClientHandler.class);
+    bench.removeHttp1();
     client.pipeline().addLast(new ProtocolDetector(bench.connection));
     client.newReads();
     client.pipeline().fireChannelActive();
