@@ -5,13 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
-import java.net.StandardProtocolFamily;
-import java.net.UnixDomainSocketAddress;
 import java.nio.ByteBuffer;
-import java.nio.channels.ServerSocketChannel;
-import java.nio.channels.SocketChannel;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -32,40 +27,25 @@ class OpenConnectionsTest {
   private static final long SEC_NS = TimeUnit.SECONDS.toNanos(1);
 
   @TempDir private Path directory;
-  private final List<SocketChannel> clients = new ArrayList<>();
   private final AtomicInteger rooms = new AtomicInteger();
   private final OpenConnections open = new OpenConnections(2, rooms::incrementAndGet);
+  private AcceptedSockets sockets;
   private UnixIoThread ioThread;
-  private ServerSocketChannel server;
 
   @BeforeEach
   void start() throws IOException {
-    ioThread = new UnixIoThread(0);
-    ioThread.start();
-    server = ServerSocketChannel.open(StandardProtocolFamily.UNIX);
-    server.bind(UnixDomainSocketAddress.of(directory.resolve("socket")));
+    sockets = new AcceptedSockets(directory);
+    ioThread = sockets.ioThread;
   }
 
   @AfterEach
   void end() throws Exception {
-    for (final SocketChannel client : clients) {
-      client.close();
-    }
-    server.close();
-    ioThread.shutdown();
-    assertTrue(ioThread.join(Duration.ofSeconds(60)));
+    sockets.close();
   }
 
   /** Connects a client that was active so long ago. */
   private UnixStreamConnection connect(long idleSec) throws IOException {
-    final SocketChannel client = SocketChannel.open(StandardProtocolFamily.UNIX);
-    client.connect(UnixDomainSocketAddress.of(directory.resolve("socket")));
-    clients.add(client);
-    final SocketChannel accepted = server.accept();
-    accepted.configureBlocking(false);
-    open.accepted();
-    final UnixStreamConnection connection =
-        new UnixStreamConnection(ioThread, accepted, TimeUnit.HOURS.toNanos(1), open);
+    final UnixStreamConnection connection = sockets.connect(open, TimeUnit.HOURS.toNanos(1));
     connection.onActivity(System.nanoTime() - idleSec * SEC_NS);
     return connection;
   }
@@ -163,7 +143,7 @@ class OpenConnectionsTest {
   @Test
   void shouldKeepTheOneWhoseRequestHasJustCome() throws Exception {
     final UnixStreamConnection connection = connect(1);
-    clients.getLast().write(ByteBuffer.wrap(new byte[] {'G'}));
+    sockets.last().write(ByteBuffer.wrap(new byte[] {'G'}));
     closeLongestIdle();
     assertTrue(connection.isOpen());
     assertEquals(0, open.counts().closedIdle());

@@ -8,19 +8,12 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
-import java.net.StandardProtocolFamily;
-import java.net.UnixDomainSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
-import java.nio.channels.ServerSocketChannel;
-import java.nio.channels.SocketChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
-import java.time.Duration;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -44,42 +37,28 @@ class UnixSocketConduitTest {
   private static final long SHORT_NS = TimeUnit.MILLISECONDS.toNanos(1_100);
 
   @TempDir private Path directory;
-  private final List<SocketChannel> clients = new ArrayList<>();
   private final OpenConnections open = new OpenConnections(8, () -> {});
+  private AcceptedSockets sockets;
   private UnixIoThread ioThread;
-  private ServerSocketChannel server;
 
   @BeforeEach
   void start() throws IOException {
-    ioThread = new UnixIoThread(0);
-    ioThread.start();
-    server = ServerSocketChannel.open(StandardProtocolFamily.UNIX);
-    server.bind(UnixDomainSocketAddress.of(directory.resolve("socket")));
+    sockets = new AcceptedSockets(directory);
+    ioThread = sockets.ioThread;
   }
 
   @AfterEach
   void end() throws Exception {
-    for (final SocketChannel client : clients) {
-      client.close();
-    }
-    server.close();
-    ioThread.shutdown();
-    assertTrue(ioThread.join(Duration.ofSeconds(60)));
+    sockets.close();
   }
 
-  /** Connects a client, which is the last one of the list. */
+  /** Connects a client, which is the last one then. */
   private UnixStreamConnection connect(long stallLimitNs) throws IOException {
-    final SocketChannel client = SocketChannel.open(StandardProtocolFamily.UNIX);
-    client.connect(UnixDomainSocketAddress.of(directory.resolve("socket")));
-    clients.add(client);
-    final SocketChannel accepted = server.accept();
-    accepted.configureBlocking(false);
-    open.accepted();
-    return new UnixStreamConnection(ioThread, accepted, stallLimitNs, open);
+    return sockets.connect(open, stallLimitNs);
   }
 
   private void send(String text) throws IOException {
-    clients.getLast().write(bytes(text));
+    sockets.last().write(bytes(text));
   }
 
   private static ByteBuffer bytes(String text) {
@@ -91,7 +70,7 @@ class UnixSocketConduitTest {
     final ByteBuffer all = ByteBuffer.allocate(most);
     int count = 0;
     while (count >= 0 && all.hasRemaining()) {
-      count = clients.getLast().read(all);
+      count = sockets.last().read(all);
     }
     return new String(all.array(), 0, all.position(), StandardCharsets.UTF_8);
   }
@@ -116,7 +95,7 @@ class UnixSocketConduitTest {
     assertEquals(5, source.read(two, 1, 2));
     assertEquals("de", new String(two[1].array(), StandardCharsets.UTF_8));
     assertEquals("fgh", new String(one.array(), StandardCharsets.UTF_8));
-    clients.getLast().shutdownOutput();
+    sockets.last().shutdownOutput();
     source.awaitReadable();
     assertEquals(-1, source.read(one.clear()));
     assertTrue(source.isOpen());

@@ -1,0 +1,54 @@
+package agent.server.socket;
+
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.net.StandardProtocolFamily;
+import java.net.UnixDomainSocketAddress;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Connections of one I/O thread, and their clients; no listener accepts them. */
+final class AcceptedSockets {
+  final UnixIoThread ioThread;
+  private final Path path;
+  private final ServerSocketChannel server;
+  private final List<SocketChannel> clients = new ArrayList<>();
+
+  AcceptedSockets(Path directory) throws IOException {
+    ioThread = new UnixIoThread(0);
+    ioThread.start();
+    path = directory.resolve("socket");
+    server = ServerSocketChannel.open(StandardProtocolFamily.UNIX);
+    server.bind(UnixDomainSocketAddress.of(path));
+  }
+
+  /** Connects a client, which is {@link #last} then. */
+  UnixStreamConnection connect(OpenConnections open, long stallLimitNs) throws IOException {
+    final SocketChannel client = SocketChannel.open(StandardProtocolFamily.UNIX);
+    client.connect(UnixDomainSocketAddress.of(path));
+    clients.add(client);
+    final SocketChannel accepted = server.accept();
+    accepted.configureBlocking(false);
+    open.accepted();
+    return new UnixStreamConnection(ioThread, accepted, stallLimitNs, open);
+  }
+
+  /** Returns the client that connected last. */
+  SocketChannel last() {
+    return clients.getLast();
+  }
+
+  void close() throws IOException, InterruptedException {
+    for (final SocketChannel client : clients) {
+      client.close();
+    }
+    server.close();
+    ioThread.shutdown();
+    assertTrue(ioThread.join(Duration.ofSeconds(60)));
+  }
+}
