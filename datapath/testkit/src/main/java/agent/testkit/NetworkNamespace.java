@@ -20,10 +20,25 @@ public final class NetworkNamespace implements AutoCloseable {
   private static final AtomicInteger SERIAL = new AtomicInteger();
   private static final int LONGEST_MINUTES = 5;
 
+  static {
+    shareFolder();
+  }
+
   private final String name;
 
   private NetworkNamespace(String name) {
     this.name = name;
+  }
+
+  /**
+   * The first {@code ip netns add} of a machine mounts the folder over itself, with what is mounted
+   * in it: namespaces that are there by then have two mounts, and cannot be removed. So it comes
+   * before them; {@code ip} itself locks the folder.
+   */
+  private static void shareFolder() {
+    final String probe = "folder-" + ProcessHandle.current().pid();
+    Commands.run("ip", "netns", "add", probe);
+    Commands.run("ip", "netns", "delete", probe);
   }
 
   /** Creates a namespace whose name begins with the stem and is unique on this machine. */
