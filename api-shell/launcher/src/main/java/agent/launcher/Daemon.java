@@ -368,14 +368,12 @@ final class Daemon implements AutoCloseable {
   /** Returns what the endpoints have of the node and the datapath. */
   private EndpointContext endpoints(
       AgentState state, Node node, DatapathManager datapath, Names names) {
+    final ProxiedPolicyMaps policyMaps = new ProxiedPolicyMaps(datapath.policyMaps(), proxies);
     return new EndpointContext()
         .node(node)
         .nodeDevices(settings.nodeDevices())
         .guarded(node.guardedDevices(), datapath.devices())
-        .datapath(
-            datapath.endpoints(),
-            new ProxiedPolicyMaps(datapath.policyMaps(), proxies),
-            datapath.ipcache())
+        .datapath(datapath.endpoints(), policyMaps, policyMaps.inOrder(datapath.ipcache()))
         .store(state.endpointStore())
         .storing(keep(new StateWriters()))
         .observer(

@@ -1,5 +1,7 @@
 package agent.launcher;
 
+import agent.datapath.manager.spec.IpcacheEntry;
+import agent.datapath.manager.spec.IpcacheProxy;
 import agent.datapath.manager.spec.PolicyDelta;
 import agent.datapath.manager.spec.PolicyEntry;
 import agent.datapath.manager.spec.PolicyMapProxy;
@@ -39,6 +41,21 @@ final class ProxiedPolicyMaps implements PolicyMapProxy {
     final Set<RedirectKind> kinds = EnumSet.noneOf(RedirectKind.class);
     add(desired, kinds);
     return with(kinds, () -> maps.synchronize(endpointId, identity, desired));
+  }
+
+  /** Returns a writer of the ipcache whose calls keep their order with those of the maps. */
+  IpcacheProxy inOrder(IpcacheProxy ipcache) {
+    return new IpcacheProxy() {
+      @Override
+      public CompletableFuture<List<IpcacheEntry>> read() {
+        return with(Set.of(), ipcache::read);
+      }
+
+      @Override
+      public CompletableFuture<Void> apply(Collection<IpcacheChange> changes) {
+        return with(Set.of(), () -> ipcache.apply(changes));
+      }
+    };
   }
 
   private static void add(Collection<PolicyEntry> entries, Set<RedirectKind> kinds) {

@@ -5,6 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.datapath.manager.spec.IpcacheEntry;
+import agent.datapath.manager.spec.IpcacheProxy;
 import agent.datapath.manager.spec.PolicyDelta;
 import agent.datapath.manager.spec.PolicyEntry;
 import agent.datapath.manager.spec.PolicyMapProxy;
@@ -118,6 +120,35 @@ class ProxiedPolicyMapsTest {
     await(second);
     assertTrue(first.isDone());
     assertEquals(List.of("1 1", "1 1"), written);
+  }
+
+  @Test
+  void shouldKeepTheOrderOfTheIpcacheAndTheMaps() throws Exception {
+    final IpcacheProxy ipcache =
+        proxied.inOrder(
+            new IpcacheProxy() {
+              @Override
+              public CompletableFuture<List<IpcacheEntry>> read() {
+                maps.note(100);
+                return CompletableFuture.completedFuture(List.of());
+              }
+
+              @Override
+              public CompletableFuture<Void> apply(Collection<IpcacheChange> changes) {
+                maps.note(101);
+                return CompletableFuture.completedFuture(null);
+              }
+            });
+    assertTrue(ipcache.apply(List.of()).isDone());
+    bench.serving = new CompletableFuture<>();
+    apply(1, TO_HTTP);
+    final CompletableFuture<?> read = ipcache.read();
+    final CompletableFuture<?> changed = ipcache.apply(List.of());
+    assertFalse(read.isDone() || changed.isDone());
+    assertEquals(List.of("101 0"), written);
+    bench.serving.complete(null);
+    await(changed);
+    assertEquals(List.of("101 0", "1 1", "100 1", "101 1"), written);
   }
 
   @Test

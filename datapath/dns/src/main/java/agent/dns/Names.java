@@ -433,7 +433,12 @@ public final class Names implements AutoCloseable {
     // A process that is killed loses nothing that is written; the disk may do its part meanwhile.
     final boolean isSynced = writer.sync();
     enforcing.whenComplete(
-        (done, failure) -> thread.execute(() -> onEnforced(changes, answers, failure, isSynced)));
+        (done, failure) -> {
+          if (failure == null) {
+            end(answers, isSynced); // those who wait do so for no other thread
+          }
+          thread.execute(() -> onEnforced(changes, answers, failure));
+        });
   }
 
   private static void end(List<CompletableFuture<Void>> answers, boolean isStored) {
@@ -455,8 +460,7 @@ public final class Names implements AutoCloseable {
   private void onEnforced(
       Map<String, Set<IpAddress>> changes,
       List<CompletableFuture<Void>> answers,
-      Throwable failure,
-      boolean isSynced) {
+      Throwable failure) {
     isEnforcing = false;
     final Set<String> names = changes.keySet();
     if (failure == null) {
@@ -468,7 +472,6 @@ public final class Names implements AutoCloseable {
             }
           });
       faults.clear(ENFORCEMENT);
-      end(answers, isSynced);
     } else {
       failed.addAll(names);
       names.forEach(settled::remove);

@@ -132,7 +132,7 @@ final class FakeDatapath implements EndpointProxy, PolicyMapProxy, IpcacheProxy 
     }
     final Map<Integer, RuntimeException> failures = new TreeMap<>();
     for (final PolicyChange change : changes) {
-      final CompletableFuture<Void> applied = applyOne(change.endpointId(), change.delta());
+      final CompletableFuture<Void> applied = applyOne(change);
       if (applied.isCompletedExceptionally()) {
         failures.put(change.endpointId(), (RuntimeException) applied.exceptionNow());
       }
@@ -140,9 +140,16 @@ final class FakeDatapath implements EndpointProxy, PolicyMapProxy, IpcacheProxy 
     return answer("applied", failures);
   }
 
-  private CompletableFuture<Void> applyOne(int endpointId, PolicyDelta delta) {
+  private CompletableFuture<Void> applyOne(PolicyChange change) {
+    final int endpointId = change.endpointId();
+    final PolicyDelta delta = change.delta();
     final String call =
-        "apply %d +%d -%d".formatted(endpointId, delta.upserts().size(), delta.deletes().size());
+        "apply %d +%d -%d%s"
+            .formatted(
+                endpointId,
+                delta.upserts().size(),
+                delta.deletes().size(),
+                change.isUnused() ? " unused" : "");
     final Map<PolicyEntry.Key, PolicyEntry> map = policies.get(endpointId);
     if (map == null || fails.test(call)) {
       return failure(call);

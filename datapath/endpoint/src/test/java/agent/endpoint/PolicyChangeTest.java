@@ -34,6 +34,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.concurrent.CompletableFuture;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -391,12 +392,54 @@ class PolicyChangeTest {
     final List<IpAddress> more = new ArrayList<>(names.get("n7.example.org."));
     more.add(OUTSIDE);
     agent.now(agent.conductor.policy().names(Map.of("n7.example.org.", more)));
-    assertEquals(List.of("apply 1 +1 -0", "ipcache +[198.51.100.7/32]"), agent.datapath.calls);
+    assertEquals(
+        List.of("apply 1 +1 -0 unused", "ipcache +[198.51.100.7/32]"), agent.datapath.calls);
     assertTrue(agent.datapath.allows(1, PolicyDirection.EGRESS, OUTSIDE, 6, 443));
     agent.datapath.calls.clear();
     agent.now(agent.conductor.policy().names(Map.of("n7.example.org.", List.of(OUTSIDE))));
     assertEquals(2, agent.datapath.calls.size(), agent.datapath.calls.toString());
     assertEquals("apply 1 +0 -5", agent.datapath.calls.getFirst());
+    agent.datapath.calls.clear();
+    final List<IpAddress> used = List.of(OUTSIDE); // by another name, which app=web may reach
+    agent.now(agent.conductor.policy().names(Map.of("n8.example.org.", used)));
+    assertTrue(agent.datapath.calls.contains("apply 3 +1 -5"), agent.datapath.calls::toString);
+  }
+
+  /** The datapath has both orders at once: the answer of a name does not wait for two. */
+  @Test
+  void shouldAskForTheAddressOfANameBehindItsPolicyEntry() {
+    agent.importRules(allowEgressToName("app=web", "example.org"));
+    agent.datapath.calls.clear();
+    agent.datapath.holds = call -> true;
+    final CompletableFuture<Void> done =
+        agent.conductor.policy().names(Map.of("example.org.", List.of(OUTSIDE)));
+    agent.run();
+    assertEquals(
+        List.of("apply 1 +1 -0 unused", "ipcache +[198.51.100.7/32]"), agent.datapath.calls);
+    assertFalse(done.isDone());
+    assertTrue(agent.datapath.answerHeld() > 0);
+    agent.run();
+    assertTrue(done.isDone());
+  }
+
+  /** A verdict may depend on an identity that an address has still. */
+  @Test
+  void shouldTakeNoIdentityForUnusedWhileTheIpcacheIsNotKnown() {
+    agent.importRules(allowEgressToName("app=web", "example.org"));
+    agent.datapath.fails = call -> call.startsWith("ipcache +");
+    assertFailed(
+        () ->
+            agent.now(
+                agent.conductor.policy().names(Map.of("example.org.", List.of(CLIENT.plus(90))))));
+    agent.datapath.fails = call -> false;
+    agent.datapath.calls.clear();
+    agent.now(agent.conductor.policy().names(Map.of("example.org.", List.of(OUTSIDE))));
+    assertTrue(
+        agent.datapath.calls.stream().anyMatch(call -> call.startsWith("apply 1 +1")),
+        agent.datapath.calls::toString);
+    assertTrue(
+        agent.datapath.calls.stream().noneMatch(call -> call.endsWith(" unused")),
+        agent.datapath.calls::toString);
   }
 
   @Test

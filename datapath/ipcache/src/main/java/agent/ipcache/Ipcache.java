@@ -165,6 +165,14 @@ public final class Ipcache {
     return comparison;
   }
 
+  /**
+   * Returns whether the next call compares the whole table with the kernel first; otherwise its
+   * writes are asked for before it returns.
+   */
+  public boolean isOutdated() {
+    return isOutdated;
+  }
+
   /** Calls {@link #compare()} if a write failed since the last comparison, or none was made yet. */
   public CompletableFuture<Void> compareIfOutdated() {
     return isOutdated ? compare() : CompletableFuture.completedFuture(null);

@@ -24,6 +24,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.BiFunction;
+import java.util.stream.Stream;
 
 /**
  * Realizes one policy update on all endpoints, in five steps: what the rules before say of the
@@ -42,6 +43,11 @@ final class UpdateRealization {
   private final Map<Endpoint, RuntimeException> failed = new LinkedHashMap<>();
   private final Set<Endpoint> building = new HashSet<>();
   private final Deque<CompletableFuture<Map<Integer, RuntimeException>>> asked = new ArrayDeque<>();
+
+  /** Identities that no address has while the change that is asked for is written. */
+  private final Set<Integer> unused = new HashSet<>();
+
+  private CompletableFuture<Void> writing = CompletableFuture.completedFuture(null);
   private RuntimeException ipcacheFailure;
 
   /**
@@ -65,19 +71,43 @@ final class UpdateRealization {
     this.wanted = wanted;
   }
 
-  /** Adds the steps of this update; steps without work are omitted. */
+  /**
+   * Adds the steps of this update; steps without work are omitted. The datapath carries out what it
+   * is asked for in that order: new ipcache entries do not wait for the answer to what is before
+   * them.
+   */
   StepSequence addTo(StepSequence steps) {
     steps.then(this::begin);
-    write(steps, update.bridges());
+    if (!update.bridges().isEmpty()) {
+      steps.then(this::bridge);
+    }
     if (!update.cidrsAdded().isEmpty()) {
-      steps.thenAwait(() -> settled(ipcache.putCidrs(update.cidrsAdded())));
+      steps.then(() -> writing = settled(ipcache.putCidrs(update.cidrsAdded())));
     }
     write(steps, update.endpoints());
     if (!update.cidrsRemoved().isEmpty()) {
       steps.thenAwait(() -> settled(ipcache.removeCidrs(update.cidrsRemoved())));
     }
     write(steps, update.cleanups());
-    return steps.then(this::end);
+    return steps.thenAwait(this::allAsked).then(this::end);
+  }
+
+  /**
+   * Entries of identities that no address has: no verdict depends on them, unless what the kernel
+   * holds is not known.
+   */
+  private void bridge() {
+    if (!ipcache.isOutdated()) {
+      update.cidrsAdded().forEach(identity -> unused.add(identity.id()));
+    }
+    ask(update.bridges());
+    unused.clear();
+  }
+
+  private CompletableFuture<?> allAsked() {
+    final Stream<CompletableFuture<?>> policies = asked.stream().map(answer -> answer);
+    return CompletableFuture.allOf(
+        Stream.concat(policies, Stream.of(writing)).toArray(CompletableFuture<?>[]::new));
   }
 
   /** Sets ready endpoints whose maps change to regenerating, unless an operation runs on them. */
@@ -120,11 +150,16 @@ final class UpdateRealization {
 
   private void write(StepSequence steps, List<EndpointPolicyChange> changes) {
     if (!changes.isEmpty()) {
-      steps.thenAwait(() -> ask(changes)).then(this::collect);
+      steps
+          .thenAwait(this::allAsked)
+          .then(this::collect)
+          .then(() -> ask(changes))
+          .thenAwait(this::allAsked)
+          .then(this::collect);
     }
   }
 
-  private CompletableFuture<?> ask(List<EndpointPolicyChange> changes) {
+  private void ask(List<EndpointPolicyChange> changes) {
     Map<Integer, PolicyChange> next = new LinkedHashMap<>();
     for (final EndpointPolicyChange change : changes) {
       final Endpoint endpoint = registry.find(change.endpointId());
@@ -133,7 +168,8 @@ final class UpdateRealization {
         final PolicyDelta delta = change.diff();
         if (endpoint.isPolicyMapTrusted() && !delta.isEmpty()) {
           final int identity = change.policy().identity();
-          final PolicyChange one = new PolicyChange(endpoint.id(), identity, delta);
+          final PolicyChange one =
+              new PolicyChange(endpoint.id(), identity, delta, delta.isOnly(unused));
           if (next.putIfAbsent(endpoint.id(), one) != null) { // a second change follows the first
             asked.add(apply(List.copyOf(next.values())));
             next = new LinkedHashMap<>(Map.of(endpoint.id(), one));
@@ -144,7 +180,6 @@ final class UpdateRealization {
     if (!next.isEmpty()) {
       asked.add(apply(List.copyOf(next.values())));
     }
-    return CompletableFuture.allOf(asked.toArray(CompletableFuture<?>[]::new));
   }
 
   /** A call that fails as a whole is a failure of each endpoint. */
@@ -176,6 +211,7 @@ final class UpdateRealization {
   }
 
   private void end() {
+    collect();
     final Set<Endpoint> changed = new HashSet<>();
     for (final List<EndpointPolicyChange> list :
         List.of(update.bridges(), update.endpoints(), update.cleanups())) {

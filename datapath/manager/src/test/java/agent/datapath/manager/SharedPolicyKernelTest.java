@@ -20,6 +20,7 @@ import agent.testkit.Workload;
 import java.io.IOException;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -31,6 +32,7 @@ class SharedPolicyKernelTest {
   private static final int SECOND = 42;
   private static final int IDENTITY = 1001;
   private static final int ANSWERED_MS = 5000;
+  private static final int CAPACITY = 16_384;
   private static final List<PolicyEntry> ALL = ManagerTestNode.allowAll();
 
   /** Takes all packets to the endpoint away. */
@@ -168,6 +170,47 @@ class SharedPolicyKernelTest {
     assertEquals(List.of(), ManagerTestNode.detach(manager, SECOND));
     assertEquals(List.of(), policyMaps());
     assertTrue(new PolicyMapArray(map("policies")).mapId(FIRST) < 0);
+  }
+
+  /**
+   * A new address of a name adds entries of its own identity: other flows stay on the fast path.
+   */
+  @Test
+  void shouldKeepTheVerdictsWhereOnlyUnusedIdentitiesGainEntries() throws Exception {
+    attachBoth();
+    final PolicyDelta more =
+        new PolicyDelta(List.of(PolicyEntry.allow(77, PolicyDirection.EGRESS, 6, 80)), List.of());
+    final long before = generation(FIRST);
+    final long ofSecond = generation(SECOND);
+    assertEquals(Map.of(), apply(new PolicyChange(FIRST, IDENTITY, more, true), more));
+    assertEquals(before, generation(FIRST));
+    assertEquals(ofSecond, generation(SECOND));
+    assertEquals(1, policyMaps().size());
+    assertEquals(
+        List.of(77),
+        await(manager.policyMaps().synchronize(FIRST, IDENTITY, ALL)).deletes().stream()
+            .map(PolicyEntry::identity)
+            .toList());
+    final List<PolicyEntry> tooMany =
+        IntStream.range(0, CAPACITY)
+            .mapToObj(i -> PolicyEntry.allow(100 + i, PolicyDirection.EGRESS, 6, 80))
+            .toList();
+    final PolicyDelta refused = new PolicyDelta(tooMany, List.of());
+    final long known = generation(FIRST);
+    assertEquals(1, apply(new PolicyChange(FIRST, IDENTITY, refused, true), null).size());
+    assertTrue(generation(FIRST) > known, "what it holds now is not known");
+    await(manager.policyMaps().synchronize(FIRST, IDENTITY, ALL));
+    final long split = generation(FIRST);
+    assertEquals(Map.of(), apply(new PolicyChange(FIRST, IDENTITY, more), null));
+    assertTrue(generation(FIRST) > split);
+  }
+
+  private Map<Integer, RuntimeException> apply(PolicyChange first, PolicyDelta ofSecond) {
+    final List<PolicyChange> changes =
+        ofSecond == null
+            ? List.of(first)
+            : List.of(first, new PolicyChange(SECOND, IDENTITY, ofSecond, first.isUnused()));
+    return await(manager.policyMaps().apply(changes));
   }
 
   @Test

@@ -235,7 +235,11 @@ final class PolicyChanges {
   /** Changes a map in place to the new policy, or with the last part of a change to it. */
   private void changeTo(PolicyChange change, SharedPolicy policy, PolicyDelta delta) {
     applyToMembers(policy);
-    maps.change(policy, delta);
+    if (change.isUnused()) {
+      maps.addUnused(policy, delta);
+    } else {
+      maps.change(policy, delta);
+    }
     if (policy.isKnown()) {
       policy.known(change.identity());
     }

@@ -150,6 +150,19 @@ public final class PolicyMaps implements PolicyMapProxy, AutoCloseable {
     write(policy, delta);
   }
 
+  /** Adds entries to a map on which no verdict depends that was given before. */
+  void addUnused(SharedPolicy policy, PolicyDelta delta) {
+    guard.change(policy.number(), delta);
+    try {
+      writer.apply(policy.map(), delta);
+    } catch (RuntimeException failure) {
+      guard.uncertain(policy.number());
+      policy.uncertain();
+      raise(policy);
+      throw failure;
+    }
+  }
+
   /** Returns whether an endpoint has an entry with another identity. */
   boolean hasOtherIdentity(int id, int identity) {
     return identity != SharedPolicy.NOT_SHARED && entries.hasOtherIdentity(id, identity);

@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
 import java.util.Objects;
+import java.util.Set;
 import org.agrona.collections.Long2ObjectHashMap;
 import org.agrona.collections.LongHashSet;
 
@@ -116,6 +117,12 @@ public final class PolicyDelta {
   /** Returns the entries to remove; only their keys are used. */
   public List<PolicyEntry> deletes() {
     return deletes;
+  }
+
+  /** Returns whether it removes nothing, and all entries are those of some identities. */
+  public boolean isOnly(Set<Integer> identities) {
+    return deletes.isEmpty()
+        && upserts.stream().allMatch(entry -> identities.contains(entry.identity()));
   }
 
   /** Returns the first part, after which the map allows what both policies allow. */

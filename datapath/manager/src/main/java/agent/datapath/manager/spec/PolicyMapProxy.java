@@ -16,19 +16,27 @@ public interface PolicyMapProxy {
    * @param endpointId the endpoint
    * @param identity its identity, by which it may share a map; 0: it shares none
    * @param delta the difference to its present entries
+   * @param isUnused whether it only adds entries of identities that no address has: verdicts that
+   *     were given before hold
    */
-  record PolicyChange(int endpointId, int identity, PolicyDelta delta) {
+  record PolicyChange(int endpointId, int identity, PolicyDelta delta, boolean isUnused) {
+    /** A change on which verdicts may depend. */
+    public PolicyChange(int endpointId, int identity, PolicyDelta delta) {
+      this(endpointId, identity, delta, false);
+    }
+
     /** Returns whether another endpoint changes in the same way. */
     public boolean isAlike(PolicyChange other) {
-      return identity == other.identity && delta.equals(other.delta);
+      return identity == other.identity && isUnused == other.isUnused && delta.equals(other.delta);
     }
   }
 
   /**
-   * Writes changes to existing policy maps, and raises the generations of the endpoints. A map that
-   * endpoints share is changed in place where all of them change alike. No packet passes meanwhile
-   * that is denied before and after: where one direction closes and the other opens, all maps reach
-   * what both policies allow before one goes on to the new policy.
+   * Writes changes to existing policy maps, and raises the generations of the endpoints, but for
+   * what only adds entries of identities that no address has. A map that endpoints share is changed
+   * in place where all of them change alike. No packet passes meanwhile that is denied before and
+   * after: where one direction closes and the other opens, all maps reach what both policies allow
+   * before one goes on to the new policy.
    *
    * @param changes one for each endpoint
    * @return the failures by endpoint

@@ -12,6 +12,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.Set;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 
@@ -300,5 +301,16 @@ class PolicyDeltaTest {
     }
     assertEquals(Integer.MAX_VALUE, PolicyDelta.between(ofAny, ofOne).growth());
     assertEquals(Integer.MAX_VALUE, PolicyDelta.between(ofOne, ofAny).growth());
+  }
+
+  @Test
+  void shouldTellWhetherItOnlyAddsEntriesOfSomeIdentities() {
+    final PolicyEntry first = PolicyEntry.allow(7, PolicyDirection.EGRESS, 6, 443);
+    final PolicyEntry second = PolicyEntry.allow(8, PolicyDirection.EGRESS, 6, 443);
+    final PolicyDelta delta = new PolicyDelta(List.of(first, second), List.of());
+    assertTrue(delta.isOnly(Set.of(7, 8, 9)));
+    assertFalse(delta.isOnly(Set.of(7)));
+    assertFalse(delta.isOnly(Set.of()));
+    assertFalse(new PolicyDelta(List.of(first), List.of(second)).isOnly(Set.of(7, 8)));
   }
 }
