@@ -85,32 +85,52 @@ final class MapLookup {
       int protocol,
       int port,
       int prefixLength) {
-    for (int length = prefixLength; length >= PolicyPrefix.PROTOCOL; length--) {
+    final int from = first(entries, direction, identity, false);
+    final int to = first(entries, direction, identity, true);
+    for (int length = prefixLength; from < to && length >= PolicyPrefix.PROTOCOL; length--) {
       final int masked = port & PORT_MASK << PolicyPrefix.PORT - length;
-      final int found = find(entries, direction, identity, protocol, masked & PORT_MASK, length);
+      final int found = find(entries, from, to, protocol, masked & PORT_MASK, length);
       if (found >= 0) {
         return entries.get(found);
       }
     }
-    final int all = find(entries, direction, identity, 0, 0, PolicyPrefix.IDENTITY);
+    final int all = find(entries, from, to, 0, 0, PolicyPrefix.IDENTITY);
     return all < 0 ? null : entries.get(all);
   }
 
-  private static int find(
-      List<PolicyEntry> entries,
-      PolicyDirection direction,
-      int identity,
-      int protocol,
-      int port,
-      int prefixLength) {
+  /**
+   * Returns the index of the first entry of an identity in one direction, or where it would be.
+   *
+   * @param entries in order
+   * @param isBehind whether that of the next identity is asked for
+   */
+  static int first(
+      List<PolicyEntry> entries, PolicyDirection direction, int identity, boolean isBehind) {
     int low = 0;
-    int high = entries.size() - 1;
-    while (low <= high) {
+    int high = entries.size();
+    while (low < high) {
       final int middle = low + high >>> 1;
       final PolicyEntry entry = entries.get(middle);
       int order = entry.direction().compareTo(direction);
       order = order != 0 ? order : Integer.compare(entry.identity(), identity);
-      order = order != 0 ? order : Integer.compare(entry.protocol(), protocol);
+      if (order < 0 || isBehind && order == 0) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    return low;
+  }
+
+  /** Searches among the entries of one identity and direction. */
+  private static int find(
+      List<PolicyEntry> entries, int from, int to, int protocol, int port, int prefixLength) {
+    int low = from;
+    int high = to - 1;
+    while (low <= high) {
+      final int middle = low + high >>> 1;
+      final PolicyEntry entry = entries.get(middle);
+      int order = Integer.compare(entry.protocol(), protocol);
       order = order != 0 ? order : Integer.compare(entry.port(), port);
       order = order != 0 ? order : Integer.compare(entry.prefixLength(), prefixLength);
       if (order == 0) {

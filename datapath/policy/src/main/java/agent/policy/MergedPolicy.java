@@ -1,7 +1,9 @@
 package agent.policy;
 
 import agent.datapath.manager.spec.PolicyEntry;
+import agent.maps.layout.PolicyDirection;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import org.agrona.collections.IntHashSet;
 
@@ -12,6 +14,10 @@ import org.agrona.collections.IntHashSet;
  */
 final class MergedPolicy {
   private static final int ANY_IDENTITY = 0;
+  private static final PolicyDirection[] DIRECTIONS = PolicyDirection.values();
+
+  /** Of more changed peers, the lists are written anew. */
+  private static final int MOST_SPLICED = 64;
 
   private MergedPolicy() {}
 
@@ -44,6 +50,18 @@ final class MergedPolicy {
    */
   static List<PolicyEntry> entriesOf(ResolvedPolicy policy, IntHashSet changed) {
     final List<PolicyEntry> found = new ArrayList<>();
+    if (changed.size() <= MOST_SPLICED) {
+      final int[] peers = inOrder(changed);
+      for (final PolicyDirection direction : DIRECTIONS) {
+        if (!changed.contains(ANY_IDENTITY)) {
+          found.addAll(rangeOf(policy.entries(), direction, ANY_IDENTITY));
+        }
+        for (final int peer : peers) {
+          found.addAll(rangeOf(policy.entries(), direction, peer));
+        }
+      }
+      return found;
+    }
     for (final PolicyEntry entry : policy.entries()) {
       if (entry.identity() == ANY_IDENTITY || changed.contains(entry.identity())) {
         found.add(entry);
@@ -52,9 +70,23 @@ final class MergedPolicy {
     return found;
   }
 
+  private static int[] inOrder(IntHashSet peers) {
+    return peers.stream().mapToInt(Integer::intValue).sorted().toArray();
+  }
+
+  private static List<PolicyEntry> rangeOf(
+      List<PolicyEntry> entries, PolicyDirection direction, int identity) {
+    return entries.subList(
+        MapLookup.first(entries, direction, identity, false),
+        MapLookup.first(entries, direction, identity, true));
+  }
+
   /** Both lists are in order, and so is the result. */
   private static List<PolicyEntry> entries(
       List<PolicyEntry> before, List<PolicyEntry> part, IntHashSet changed) {
+    if (changed.size() <= MOST_SPLICED) {
+      return spliced(before, part, changed);
+    }
     final List<PolicyEntry> merged = new ArrayList<>(before.size() + part.size());
     int next = nextOf(part, 0, changed);
     for (int i = 0; i < before.size(); i++) {
@@ -72,6 +104,21 @@ final class MergedPolicy {
       next = nextOf(part, next + 1, changed);
     }
     return List.copyOf(merged);
+  }
+
+  private static List<PolicyEntry> spliced(
+      List<PolicyEntry> before, List<PolicyEntry> part, IntHashSet changed) {
+    BlockList<PolicyEntry> spliced = BlockList.of(before);
+    for (final int peer : inOrder(changed)) {
+      for (final PolicyDirection direction : DIRECTIONS) {
+        spliced =
+            spliced.replaced(
+                MapLookup.first(spliced, direction, peer, false),
+                MapLookup.first(spliced, direction, peer, true),
+                rangeOf(part, direction, peer));
+      }
+    }
+    return spliced;
   }
 
   /** Returns the index of the next entry of a changed peer; what is of others is the same. */
@@ -97,6 +144,9 @@ final class MergedPolicy {
 
   private static List<Integer> identities(
       List<Integer> before, List<Integer> part, IntHashSet changed) {
+    if (changed.size() <= MOST_SPLICED) {
+      return splicedIdentities(before, part, changed);
+    }
     final List<Integer> merged = new ArrayList<>(before.size() + part.size());
     for (final Integer identity : before) {
       if (!changed.contains(identity.intValue())) {
@@ -110,5 +160,20 @@ final class MergedPolicy {
     }
     merged.sort(null); // of two runs in order
     return List.copyOf(merged);
+  }
+
+  private static List<Integer> splicedIdentities(
+      List<Integer> before, List<Integer> part, IntHashSet changed) {
+    BlockList<Integer> spliced = BlockList.of(before);
+    for (final Integer peer : changed) {
+      final int found = Collections.binarySearch(spliced, peer);
+      final boolean isListed = Collections.binarySearch(part, peer) >= 0;
+      if (found >= 0 && !isListed) {
+        spliced = spliced.replaced(found, found + 1, List.of());
+      } else if (found < 0 && isListed) {
+        spliced = spliced.replaced(-found - 1, -found - 1, List.of(peer));
+      }
+    }
+    return spliced;
   }
 }

@@ -52,6 +52,11 @@ public record ResolvedPolicy(
     return List.copyOf(found);
   }
 
+  /** Returns whether another policy says the same, at whatever revision. */
+  boolean isAs(ResolvedPolicy other) {
+    return entries.size() == other.entries.size() && at(0).equals(other.at(0));
+  }
+
   /** Returns the same policy at another revision. */
   ResolvedPolicy at(long otherRevision) {
     return new ResolvedPolicy(

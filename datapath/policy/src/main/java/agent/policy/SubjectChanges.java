@@ -109,7 +109,7 @@ final class SubjectChanges {
         final IntHashSet peers = known != null ? EVERY : dirty.get(endpoint);
         final ResolvedPolicy policy =
             known != null ? known : resolve(endpoint, subject, peers, rules);
-        if (!policy.at(0).equals(subject.policy().at(0))) {
+        if (!policy.isAs(subject.policy())) {
           trace.log(endpoint, subject.identity(), policy, rules.rules());
           changes.add(
               peers == EVERY

@@ -1,0 +1,116 @@
+package agent.policy;
+
+import java.util.AbstractList;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.List;
+import java.util.RandomAccess;
+
+/**
+ * An immutable list in blocks. One that differs from it in a few places shares the other blocks, so
+ * that a change of a list of thousands copies hundreds.
+ */
+final class BlockList<T> extends AbstractList<T> implements RandomAccess {
+  private static final int MOST_IN_BLOCK = 256;
+
+  /** None is empty. */
+  private final Object[][] blocks;
+
+  /** The index of the first element of each block. */
+  private final int[] starts;
+
+  private final int size;
+
+  private BlockList(Object[][] blocks) {
+    this.blocks = blocks;
+    starts = new int[blocks.length];
+    int count = 0;
+    for (int i = 0; i < blocks.length; i++) {
+      starts[i] = count;
+      count += blocks[i].length;
+    }
+    size = count;
+  }
+
+  /** Returns the collection itself where it is such a list, else a copy of it. */
+  static <T> BlockList<T> of(Collection<T> elements) {
+    return elements instanceof BlockList<T> same
+        ? same
+        : new BlockList<>(cut(elements.toArray()).toArray(Object[][]::new));
+  }
+
+  /** Returns blocks of about the same length. */
+  private static List<Object[]> cut(Object[] elements) {
+    final List<Object[]> cut = new ArrayList<>();
+    final int count = (elements.length + MOST_IN_BLOCK - 1) / MOST_IN_BLOCK;
+    for (int i = 0; i < count; i++) {
+      final int from = (int) ((long) elements.length * i / count);
+      final int to = (int) ((long) elements.length * (i + 1) / count);
+      cut.add(Arrays.copyOfRange(elements, from, to));
+    }
+    return cut;
+  }
+
+  @Override
+  @SuppressWarnings("unchecked") // it has elements of this type alone
+  public T get(int index) {
+    if (index < 0 || index >= size) {
+      throw new IndexOutOfBoundsException(index);
+    }
+    final int block = blockOf(index);
+    return (T) blocks[block][index - starts[block]];
+  }
+
+  private int blockOf(int index) {
+    int low = 0;
+    int high = blocks.length - 1;
+    while (low < high) {
+      final int middle = low + high + 1 >>> 1;
+      if (starts[middle] <= index) {
+        low = middle;
+      } else {
+        high = middle - 1;
+      }
+    }
+    return low;
+  }
+
+  @Override
+  public int size() {
+    return size;
+  }
+
+  /**
+   * Returns a list with other elements in the place of a range.
+   *
+   * @param from index of the first element that goes, or before which the others come
+   * @param to index of the first one that stays behind them
+   */
+  BlockList<T> replaced(int from, int to, List<? extends T> others) {
+    if (from == to && others.isEmpty()) {
+      return this;
+    }
+    if (size == 0) {
+      return of(List.copyOf(others));
+    }
+    final int first = blockOf(Math.min(from, size - 1));
+    int last = blockOf(Math.max(to - 1, starts[first]));
+    final int kept = from - starts[first] + others.size() + end(last) - to;
+    if (kept < MOST_IN_BLOCK / 2 && last + 1 < blocks.length) {
+      last++; // small blocks would become many
+    }
+    final List<Object> changed = new ArrayList<>(subList(starts[first], from));
+    changed.addAll(others);
+    changed.addAll(subList(to, end(last)));
+    final List<Object[]> all = new ArrayList<>(blocks.length + 1);
+    all.addAll(Arrays.asList(blocks).subList(0, first));
+    all.addAll(cut(changed.toArray()));
+    all.addAll(Arrays.asList(blocks).subList(last + 1, blocks.length));
+    return new BlockList<>(all.toArray(Object[][]::new));
+  }
+
+  private int end(int block) {
+    return starts[block] + blocks[block].length;
+  }
+}
