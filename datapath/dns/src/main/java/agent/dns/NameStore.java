@@ -23,7 +23,10 @@ public interface NameStore {
    */
   void append(List<NameLookup> lookups);
 
-  /** Returns when everything that was appended is on the disk, and throws where that failed. */
+  /**
+   * Returns when everything that was appended is on the disk, and throws where that failed. Any
+   * thread may call; {@link #append} goes on meanwhile.
+   */
   void sync();
 
   /**

@@ -16,7 +16,7 @@ import org.apache.logging.log4j.Logger;
 /**
  * Stores the lookups of a cache: new addresses at once, by appending those of one call together;
  * what only stays longer or goes later, and on a thread of its own, since all lookups are written
- * then. Used by the thread of the names.
+ * then. The same thread waits for the disk. Used by the thread of the names.
  */
 final class NameWriter implements AutoCloseable {
   private static final Logger LOGGER = LogManager.getLogger(NameWriter.class);
@@ -34,13 +34,14 @@ final class NameWriter implements AutoCloseable {
   private final NameCache cache;
   private final Executor owner;
   private final LongSupplier clockMs;
-  private final ExecutorService compaction =
+  private final ExecutorService background =
       Executors.newSingleThreadExecutor(
           work -> Thread.ofPlatform().daemon().name("names-store").unstarted(work));
   private final List<NameLookup> unsaved = new ArrayList<>();
   private boolean isOutdated;
   private boolean isFailing;
   private boolean isUnsynced;
+  private boolean isSyncing;
   private boolean isCompacting;
   private int appended;
   private long dueMs;
@@ -87,8 +88,8 @@ final class NameWriter implements AutoCloseable {
   }
 
   /**
-   * Stores what is due; returns whether every address is stored. What is appended may be on the
-   * disk only after {@link #sync}; a run after this one knows it.
+   * Stores what is due; returns whether every address is stored, so that a run after this one knows
+   * it, whether it is on the disk yet or not ({@link #sync}).
    */
   boolean write() {
     final boolean isDue = isOutdated && clockMs.getAsLong() - dueMs >= 0;
@@ -115,17 +116,26 @@ final class NameWriter implements AutoCloseable {
     return true;
   }
 
-  /** Waits until everything that was appended is on the disk; returns whether it is. */
-  boolean sync() {
-    try {
-      if (isUnsynced) {
-        isUnsynced = false;
-        store.sync();
-      }
-      return !isFailing;
-    } catch (OperationException failure) {
-      failed(failure);
-      return false;
+  /**
+   * Has everything that was appended come to the disk, on another thread. No caller waits for it: a
+   * process that is killed loses nothing that is appended, and after a crash of the node its
+   * workloads look up their names again.
+   */
+  void sync() {
+    if (isUnsynced && !isSyncing) {
+      isUnsynced = false;
+      isSyncing = true;
+      CompletableFuture.runAsync(store::sync, background)
+          .whenComplete((done, failure) -> owner.execute(() -> onSynced(failure)));
+    }
+  }
+
+  private void onSynced(Throwable failure) {
+    isSyncing = false;
+    if (failure != null) {
+      failed(failure.getCause());
+    } else {
+      sync();
     }
   }
 
@@ -143,7 +153,7 @@ final class NameWriter implements AutoCloseable {
     isOutdated = false;
   }
 
-  private void failed(OperationException failure) {
+  private void failed(Throwable failure) {
     if (!isFailing) {
       LOGGER.warn("names: new addresses wait: {}", failure.getMessage());
     }
@@ -156,7 +166,7 @@ final class NameWriter implements AutoCloseable {
     isCompacting = true;
     isOutdated = false;
     appended = 0;
-    CompletableFuture.runAsync(() -> store.compact(cache::list), compaction)
+    CompletableFuture.runAsync(() -> store.compact(cache::list), background)
         .whenComplete((done, failure) -> owner.execute(() -> onCompacted(failure)));
   }
 
@@ -175,13 +185,15 @@ final class NameWriter implements AutoCloseable {
       if (isOutdated || isCompacting || !unsaved.isEmpty()) {
         replace();
       }
-      sync();
+      if (isUnsynced || isSyncing) {
+        store.sync();
+      }
     } catch (OperationException failure) {
       LOGGER.warn("names: {}", failure.getMessage());
     }
-    compaction.shutdown();
+    background.shutdown();
     try {
-      compaction.awaitTermination(RETRY_MS, TimeUnit.MILLISECONDS);
+      background.awaitTermination(RETRY_MS, TimeUnit.MILLISECONDS);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }

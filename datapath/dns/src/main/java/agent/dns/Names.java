@@ -415,8 +415,9 @@ public final class Names implements AutoCloseable {
     pending.addAll(later);
     final List<CompletableFuture<Void>> answers = waiting;
     waiting = new ArrayList<>();
+    writer.sync();
     if (changes.isEmpty()) {
-      end(answers, writer.sync());
+      end(answers, true);
       return;
     }
     isEnforcing = true;
@@ -429,15 +430,25 @@ public final class Names implements AutoCloseable {
           }
           settled.computeIfPresent(name, (same, before) -> common(before, addresses));
         });
-    final CompletableFuture<Void> enforcing = enforcement.enforce(changes);
-    // A process that is killed loses nothing that is written; the disk may do its part meanwhile.
-    final boolean isSynced = writer.sync();
-    enforcing.whenComplete(
-        (done, failure) -> {
-          if (failure == null) {
-            end(answers, isSynced); // those who wait do so for no other thread
+    enforcement
+        .enforce(changes)
+        .whenComplete(
+            (done, failure) -> {
+              if (failure == null) { // those who wait do so for no other thread
+                settle(changes);
+                end(answers, true);
+              }
+              thread.execute(() -> onEnforced(changes, answers, failure));
+            });
+  }
+
+  /** No other change is on its way: none takes addresses back meanwhile. */
+  private void settle(Map<String, Set<IpAddress>> changes) {
+    changes.forEach(
+        (name, addresses) -> {
+          if (!addresses.isEmpty()) {
+            settled.put(name, addresses);
           }
-          thread.execute(() -> onEnforced(changes, answers, failure));
         });
   }
 
@@ -465,12 +476,6 @@ public final class Names implements AutoCloseable {
     final Set<String> names = changes.keySet();
     if (failure == null) {
       failed.removeAll(names);
-      changes.forEach(
-          (name, addresses) -> {
-            if (!addresses.isEmpty()) {
-              settled.put(name, addresses);
-            }
-          });
       faults.clear(ENFORCEMENT);
     } else {
       failed.addAll(names);

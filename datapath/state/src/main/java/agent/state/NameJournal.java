@@ -5,7 +5,9 @@ import agent.types.IoFailure;
 import agent.types.OperationException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.channels.ClosedChannelException;
 import java.nio.channels.FileChannel;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -129,17 +131,26 @@ final class NameJournal implements AutoCloseable {
   }
 
   /**
-   * Makes durable what was added.
+   * Makes durable what was added; lookups can be added meanwhile.
    *
    * @throws OperationException where that failed
    */
-  synchronized void sync() {
+  void sync() {
+    final FileChannel present;
+    final Path path;
+    synchronized (this) {
+      present = channel;
+      path = folder.path(PREFIX + number);
+    }
+    if (present == null) {
+      return;
+    }
     try {
-      if (channel != null) {
-        folder.files().sync(folder.path(PREFIX + number), channel);
-      }
+      folder.files().sync(path, present);
+    } catch (ClosedChannelException e) {
+      // rotate() has made it durable
     } catch (IOException e) {
-      throw FolderFiles.failure(folder.path(PREFIX + number), "written", e);
+      throw FolderFiles.failure(path, "written", e);
     }
   }
 
