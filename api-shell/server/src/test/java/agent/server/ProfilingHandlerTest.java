@@ -6,7 +6,11 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.HashSet;
 import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -50,14 +54,17 @@ class ProfilingHandlerTest {
 
   @Test
   void shouldRecordForABoundedTime() throws Exception {
-    final long before = recordings();
+    final int before = recordings().size();
     try (TestServer server = TestServer.start(new ApiContext().profiling(true), Map.of())) {
       for (int i = 0; i < 2; i++) {
+        final long startNs = System.nanoTime();
         final String answer = get(server, "/debug/pprof/profile?seconds=1");
+        final long tookNs = System.nanoTime() - startNs;
+        assertTrue(tookNs >= TimeUnit.SECONDS.toNanos(1), tookNs + " ns");
         assertAnswer(answer, 200, "\r\n\r\nFLR\0");
         assertAnswer(answer, 200, "Content-Type: application/octet-stream\r\n");
       }
-      assertEquals(before, recordings(), "no file is left");
+      assertEquals(before, recordings().size(), "no file is left");
       for (final String seconds : new String[] {"0", "61", "x", "-1"}) {
         assertAnswer(
             get(server, "/debug/pprof/profile?seconds=" + seconds), 400, "a number from 1 to 60");
@@ -67,11 +74,11 @@ class ProfilingHandlerTest {
 
   @Test
   void shouldHaveOneRecordingAtATimeThatEndsWithTheServer() throws Exception {
-    final long before = recordings();
+    final int before = recordings().size();
     try (TestServer server = TestServer.start(new ApiContext().profiling(true), Map.of());
         RawClient longest = server.connect()) {
       longest.send(TestServer.get("/debug/pprof/profile?seconds=60"));
-      while (recordings() == before) {
+      while (recordings().size() == before) {
         Thread.sleep(1);
       }
       assertAnswer(
@@ -80,14 +87,35 @@ class ProfilingHandlerTest {
         Thread.sleep(1); // the other one is at its end
       }
     }
-    while (recordings() != before) {
+    while (recordings().size() != before) {
       Thread.sleep(1);
     }
   }
 
-  private static long recordings() throws IOException {
+  @Test
+  void shouldTellThatARecordingCannotBeWritten() throws Exception {
+    final Set<Path> before = recordings();
+    try (TestServer server = TestServer.start(new ApiContext().profiling(true), Map.of());
+        RawClient client = server.connect()) {
+      client.send(TestServer.get("/debug/pprof/profile?seconds=1"));
+      final Set<Path> added = recordings();
+      while (added.size() == before.size()) {
+        added.addAll(recordings());
+      }
+      added.removeAll(before);
+      final Path file = added.iterator().next();
+      Files.delete(file);
+      Files.createDirectory(file);
+      assertAnswer(client.readAnswer(), 500, "\r\n\r\nprofiling: " + file);
+      assertEquals(before, recordings());
+    }
+  }
+
+  private static Set<Path> recordings() throws IOException {
     try (Stream<Path> files = Files.list(Path.of(System.getProperty("java.io.tmpdir")))) {
-      return files.filter(file -> file.toString().matches(".*/agent-[0-9]+\\.jfr")).count();
+      return files
+          .filter(file -> file.toString().matches(".*/agent-[0-9]+\\.jfr"))
+          .collect(Collectors.toCollection(HashSet::new));
     }
   }
 }
