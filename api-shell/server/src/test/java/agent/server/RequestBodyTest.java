@@ -92,6 +92,21 @@ class RequestBodyTest {
   }
 
   @Test
+  void shouldNameWhatIsMissingInTheBodyItself() {
+    final HttpRefusal refusal =
+        assertThrows(
+            HttpRefusal.class,
+            () ->
+                RequestBody.read(
+                    MAPPER,
+                    MAPPER.constructType(Part.class),
+                    bytes("{}"),
+                    BodyLimits.DEFAULT,
+                    Unit.ENTRIES));
+    assertEquals("name: is missing", refusal.getMessage());
+  }
+
+  @Test
   void shouldSayWhatIsTooLongOrTooDeep() {
     final String deep = refusal("{\"other\":" + "[".repeat(70));
     assertEquals("is nested too deeply", deep.replaceAll("^.*?: | at line.*$", ""));
