@@ -4,12 +4,12 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.contract.WireFormat;
+import agent.server.socket.SleepingIoThread;
 import agent.server.socket.UnixSocketListener;
 import io.undertow.UndertowOptions;
 import io.undertow.server.DefaultByteBufferPool;
 import io.undertow.server.protocol.http.HttpOpenListener;
 import java.nio.file.Path;
-import java.util.Arrays;
 import java.util.Map;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
@@ -55,9 +55,7 @@ class WorkerOnConnectionTest {
     final CountDownLatch noticed = new CountDownLatch(1);
     source.getIoThread().execute(noticed::countDown);
     noticed.await();
-    while (!isAsleep(source.getIoThread())) {
-      Thread.sleep(5); // until the time limit of this test
-    }
+    SleepingIoThread.await(source.getIoThread());
   }
 
   /** Tells that bytes may be read, and reads none. */
@@ -72,11 +70,6 @@ class WorkerOnConnectionTest {
 
     @Override
     public void terminated() {}
-  }
-
-  private static boolean isAsleep(Thread ioThread) {
-    return Arrays.stream(ioThread.getStackTrace())
-        .anyMatch(frame -> frame.toString().contains("EPoll.wait"));
   }
 
   /** Serves one client whose requests the handler answers. */

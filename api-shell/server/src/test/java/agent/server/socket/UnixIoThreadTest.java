@@ -168,6 +168,21 @@ class UnixIoThreadTest {
   }
 
   @Test
+  void shouldWakeForAChannelThatIsReadyBefore() throws Exception {
+    final Pipe pipe = Pipe.open();
+    try (var source = pipe.source();
+        var sink = pipe.sink()) {
+      source.configureBlocking(false);
+      sink.write(ByteBuffer.wrap(new byte[] {1}));
+      assertSame(thread, runner());
+      SleepingIoThread.await(thread);
+      final CompletableFuture<Integer> ready = new CompletableFuture<>();
+      thread.register(source, SelectionKey.OP_READ, ready::complete);
+      assertEquals(SelectionKey.OP_READ, ready.join());
+    }
+  }
+
+  @Test
   void shouldRunWhatItHasWhenItEndsAndRefuseMore() throws Exception {
     final CountDownLatch held = new CountDownLatch(1);
     final AtomicInteger ran = new AtomicInteger();
