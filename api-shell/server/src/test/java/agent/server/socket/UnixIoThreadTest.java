@@ -206,6 +206,29 @@ class UnixIoThreadTest {
   }
 
   @Test
+  void shouldRunWhatItHasWhenAnErrorEndsIt() throws Exception {
+    final CountDownLatch begun = new CountDownLatch(1);
+    final CountDownLatch held = new CountDownLatch(1);
+    final AtomicInteger ran = new AtomicInteger();
+    final CompletableFuture<Throwable> end = new CompletableFuture<>();
+    thread.setUncaughtExceptionHandler((ended, error) -> end.complete(error));
+    final AssertionError error = new AssertionError("planned");
+    thread.executeAfter(
+        () -> {
+          begun.countDown();
+          awaited(held);
+          throw error;
+        },
+        0,
+        TimeUnit.SECONDS);
+    begun.await();
+    thread.execute(ran::incrementAndGet);
+    held.countDown();
+    assertSame(error, end.join());
+    assertEquals(1, ran.get());
+  }
+
+  @Test
   void shouldUseNoProcessorUntilItsNextTimer() throws InterruptedException {
     thread.executeAfter(() -> {}, 1, TimeUnit.HOURS);
     assertSame(thread, runner());

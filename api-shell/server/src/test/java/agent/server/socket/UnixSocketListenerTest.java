@@ -239,6 +239,7 @@ class UnixSocketListenerTest {
         acceptor = server -> acceptAfter(first, failedNs, server);
         connect();
         until(() -> failedNs.get() != 0);
+        SleepingIoThread.await(first.getIoThread());
         first.closeNow();
         next().beginRequest();
         tookNs = System.nanoTime() - failedNs.get();
