@@ -119,7 +119,9 @@ class ApiDispatcherTest {
       assertThrows(
           IOException.class,
           () -> {
-            for (int i = 0; i < 16; i++) { // more than the socket has room for
+            for (int i = 0;
+                i < 4 * 16;
+                i++) { // more than is discarded, and the socket has room for
               client.send(part);
             }
           });
