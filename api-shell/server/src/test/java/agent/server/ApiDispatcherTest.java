@@ -143,6 +143,21 @@ class ApiDispatcherTest {
   }
 
   @Test
+  void shouldHaveTheConnectionInUseWhileItsRequestIsAtWork() throws Exception {
+    try (RawClient late = server.connect()) {
+      late.send(TestServer.request("PATCH", "/config", "[]"));
+      while (server.server().connections().inUse() != 1) {
+        Thread.sleep(1);
+      }
+      ended.countDown();
+      assertTrue(late.readAnswer().endsWith("\"late\""));
+      while (server.server().connections().inUse() != 0) {
+        Thread.sleep(1);
+      }
+    }
+  }
+
+  @Test
   void shouldGiveTheRoomOfABodyBackWhereItsRequestFails() throws IOException {
     final String body = "[\"" + "x".repeat(LIMIT - 10) + "\",7]";
     for (int i = 0; i < 2; i++) {

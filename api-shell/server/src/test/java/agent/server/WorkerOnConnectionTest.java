@@ -1,15 +1,20 @@
 package agent.server;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.contract.WireFormat;
 import agent.server.socket.SleepingIoThread;
 import agent.server.socket.UnixSocketListener;
+import agent.testkit.api.RecordedLog;
 import io.undertow.UndertowOptions;
 import io.undertow.server.DefaultByteBufferPool;
 import io.undertow.server.protocol.http.HttpOpenListener;
+import java.io.IOException;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
@@ -151,6 +156,36 @@ class WorkerOnConnectionTest {
             worker.submit(() -> conduit.join().resumeReads()).get();
             assertSame(source.getIoThread(), readers.take());
           });
+    }
+  }
+
+  @Test
+  void shouldLogAChangeWhosePeerHasGone() throws Exception {
+    try (RecordedLog log = RecordedLog.of(ApiDispatcher.class)) {
+      final CountDownLatch gone = new CountDownLatch(1);
+      try (ExecutorService workers = Executors.newVirtualThreadPerTaskExecutor()) {
+        serve(
+            workers,
+            request -> {
+              connection.join().close();
+              gone.await();
+              return Answer.ok(true);
+            },
+            client -> {
+              client.send(TestServer.request("PUT", "/policy", "[]"));
+              assertThrows(IOException.class, () -> sendToEnd(client));
+              gone.countDown();
+            });
+      }
+      assertEquals(
+          List.of("INFO api: PUT /policy 200 by a peer that closed the connection"), log.take());
+    }
+  }
+
+  /** Returns with an exception when the server has no descriptor of the connection any more. */
+  private static void sendToEnd(RawClient client) throws IOException {
+    while (true) {
+      client.send("x");
     }
   }
 }
