@@ -8,10 +8,12 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import agent.testkit.api.RecordedLog;
 import agent.types.OperationException;
 import java.io.IOException;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -23,6 +25,7 @@ class ApiDispatcherTest {
   private static final int LIMIT = 1 << 20;
   private static final String CLOSED = "\r\nConnection: close\r\n";
 
+  private final AtomicInteger atWork = new AtomicInteger();
   private final CountDownLatch ended = new CountDownLatch(1);
   private final CompletableFuture<Throwable> endOfAnswer = new CompletableFuture<>();
   private TestServer server;
@@ -43,6 +46,13 @@ class ApiDispatcherTest {
                         ended.await();
                         json.writeString("late");
                       });
+                },
+                Route.DELETE_POLICY,
+                request -> {
+                  final int labels = request.labels().orElseThrow().size();
+                  atWork.incrementAndGet();
+                  ended.await();
+                  return Answer.ok(labels);
                 },
                 Route.GET_MAP,
                 request -> Answer.streamed(this::writeUntilItFails)));
@@ -153,6 +163,29 @@ class ApiDispatcherTest {
       assertTrue(late.readAnswer().endsWith("\"late\""));
       while (server.server().connections().inUse() != 0) {
         Thread.sleep(1);
+      }
+    }
+  }
+
+  /** Each takes the room of its length, not that of a body whose length is not known. */
+  @Test
+  void shouldServeManySmallBodiesAtOnce() throws Exception {
+    final int most = 200;
+    final List<RawClient> clients = new ArrayList<>();
+    try {
+      for (int i = 0; i < most; i++) {
+        clients.add(server.connect().send(TestServer.request("DELETE", "/policy", "[]")));
+      }
+      while (atWork.get() < most) {
+        Thread.sleep(1);
+      }
+      ended.countDown();
+      for (final RawClient client : clients) {
+        assertTrue(client.readAnswer().endsWith("\r\n\r\n0"));
+      }
+    } finally {
+      for (final RawClient client : clients) {
+        client.close();
       }
     }
   }

@@ -6,9 +6,13 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
+import java.nio.channels.spi.AbstractInterruptibleChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -53,6 +57,51 @@ class ApiServerTest {
       assertThrows(IOException.class, server::connect);
       assertFalse(ioThread.join().isAlive());
       assertTrue(interrupted.join());
+    }
+  }
+
+  /** A wait that tells, on the thread that ends it, whether a file is there then. */
+  private static final class EndedWait extends AbstractInterruptibleChannel {
+    private final CompletableFuture<Boolean> isThere = new CompletableFuture<>();
+    private final CountDownLatch begun = new CountDownLatch(1);
+    private final Path file;
+
+    EndedWait(Path file) {
+      this.file = file;
+    }
+
+    void await() throws IOException {
+      begin();
+      try {
+        begun.countDown();
+        isThere.join();
+      } finally {
+        end(true);
+      }
+    }
+
+    @Override
+    protected void implCloseChannel() {
+      isThere.complete(Files.exists(file));
+    }
+  }
+
+  @Test
+  void shouldAcceptNoClientWhenItBeginsToEndItsWorkers() throws Exception {
+    final AtomicReference<EndedWait> wait = new AtomicReference<>();
+    final TestServer server =
+        TestServer.start(
+            Map.of(
+                Route.GET_POLICY,
+                request -> {
+                  wait.get().await();
+                  return Answer.ok("late");
+                }));
+    wait.set(new EndedWait(server.socket()));
+    try (RawClient _ = server.connect().send(TestServer.get("/policy"))) {
+      wait.get().begun.await();
+      server.close();
+      assertFalse(wait.get().isThere.join());
     }
   }
 
