@@ -19,7 +19,6 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ExecutorService;
-import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.atomic.AtomicLong;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
@@ -159,7 +158,7 @@ final class ApiDispatcher implements HttpHandler {
       if (route.answersAtOnce() && exchange.isRequestComplete()) {
         answers.write(exchange, match.handler().handle(request));
       } else {
-        onWorker(exchange, () -> serve(exchange, match, request, body));
+        exchange.dispatch(workers, () -> serve(exchange, match, request, body));
       }
     } catch (Exception e) {
       fail(exchange, route, e);
@@ -175,14 +174,6 @@ final class ApiDispatcher implements HttpHandler {
   private static UnixStreamConnection connection(HttpServerExchange exchange) {
     final HttpServerConnection connection = (HttpServerConnection) exchange.getConnection();
     return (UnixStreamConnection) connection.getChannel();
-  }
-
-  private void onWorker(HttpServerExchange exchange, Runnable work) {
-    try {
-      exchange.dispatch(workers, work);
-    } catch (RejectedExecutionException e) {
-      IoUtils.safeClose(exchange.getConnection());
-    }
   }
 
   private void limitRate(Route route) {
@@ -304,7 +295,7 @@ final class ApiDispatcher implements HttpHandler {
    */
   private void refuseBody(HttpServerExchange exchange, ErrorAnswers failure) {
     if (exchange.isInIoThread()) {
-      onWorker(exchange, () -> refuseBody(exchange, failure));
+      exchange.dispatch(workers, () -> refuseBody(exchange, failure));
       return;
     }
     try {

@@ -66,10 +66,7 @@ final class CountingParser extends JsonParserDelegate {
 
   /** Returns what the members of an object are; null for a record, whose fields are few. */
   private Unit membersOf(String field) {
-    if (field != null) {
-      return field.equals("matchLabels") || field.equals("options") ? others : members[depth];
-    }
-    return depth > 0 ? members[depth] : null;
+    return "matchLabels".equals(field) || "options".equals(field) ? others : members[depth];
   }
 
   @Override

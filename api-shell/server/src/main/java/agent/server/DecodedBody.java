@@ -26,7 +26,7 @@ final class DecodedBody extends InputStream {
   @Override
   public int read() throws IOException {
     final byte[] one = new byte[1];
-    return read(one, 0, 1) < 0 ? -1 : one[0] & 0xff;
+    return read(one, 0, 1) == -1 ? -1 : one[0] & 0xff;
   }
 
   @Override

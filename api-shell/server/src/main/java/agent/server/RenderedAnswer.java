@@ -101,12 +101,6 @@ public final class RenderedAnswer {
     }
 
     @Override
-    public synchronized void write(int value) {
-      check(1);
-      super.write(value);
-    }
-
-    @Override
     public synchronized void write(byte[] bytes, int offset, int length) {
       check(length);
       super.write(bytes, offset, length);

@@ -67,7 +67,7 @@ final class RequestBody {
           HttpRefusal.badRequest(field(unknown), "is not a known field");
       case InvalidNullException missing -> HttpRefusal.badRequest(field(missing), "is null");
       case MismatchedInputException mismatch when isMissing(mismatch) ->
-          HttpRefusal.badRequest(missingField(mismatch), "is missing");
+          HttpRefusal.badRequest(field(mismatch), "is missing");
       case MismatchedInputException mismatch ->
           HttpRefusal.badRequest(
               field(mismatch),
@@ -78,16 +78,6 @@ final class RequestBody {
 
   private static boolean isMissing(MismatchedInputException mismatch) {
     return mismatch.getOriginalMessage().startsWith("Missing required creator property");
-  }
-
-  /** The message quotes the name; the path ends at the object in which the field is missing. */
-  private static String missingField(MismatchedInputException mismatch) {
-    final String name = mismatch.getOriginalMessage().split("'")[1];
-    final String path = field(mismatch);
-    if (path.equals("body")) {
-      return name;
-    }
-    return path.equals(name) || path.endsWith("." + name) ? path : path + "." + name;
   }
 
   /** Returns the path of a failure, such as {@code [3].ingress[0].toPorts[0].ports}. */

@@ -3,6 +3,9 @@ package agent.server;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.client.MonitorClient;
+import agent.contract.WireFormat;
+import agent.server.monitor.AgentEventsFixture;
 import agent.testkit.api.RecordedLog;
 import agent.types.OperationException;
 import agent.types.Refusal;
@@ -15,6 +18,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import tools.jackson.databind.json.JsonMapper;
 
 /**
  * The log says who called what, and with which result, for every call that can change something.
@@ -95,6 +100,37 @@ class ChangeLogTest {
       assertLogged("PUT /policy 200 by " + self());
       server.exchange(TestServer.request("PUT", "/policy", ""));
       assertLogged("PUT /policy 429 by " + self() + ": over the rate limit of 'policy' operations");
+    }
+  }
+
+  @Test
+  void shouldPublishEachChangeToThoseWhoListen(@TempDir Path directory) throws IOException {
+    try (AgentEventsFixture monitor = new AgentEventsFixture(directory);
+        TestServer server = TestServer.start(new ApiContext().events(monitor.agent), Map.of());
+        MonitorClient client = monitor.subscribe()) {
+      server.exchange(TestServer.get("/policy"));
+      server.exchange(TestServer.request("PUT", "/policy", ""));
+      server.exchange(TestServer.request("PUT", "/policy?x=1", ""));
+      final JsonMapper mapper = WireFormat.strictMapper();
+      assertEquals(
+          Map.of(
+              "kind", "api",
+              "method", "PUT",
+              "path", "/policy",
+              "status", 200,
+              "client", self(),
+              "message", ""),
+          mapper.readValue(AgentEventsFixture.next(client), Map.class));
+      assertEquals(
+          Map.of(
+              "kind", "api",
+              "method", "PUT",
+              "path", "/policy",
+              "status", 400,
+              "client", self(),
+              "message", "x: is not a query parameter of this call"),
+          mapper.readValue(AgentEventsFixture.next(client), Map.class));
+      AgentEventsFixture.assertNoMore(client);
     }
   }
 

@@ -166,6 +166,34 @@ class CountingParserTest {
     }
   }
 
+  /** The fields of a record are few; what a client names itself is counted, at any depth. */
+  @Test
+  void shouldCountTheMembersOfMapsAndOfAllThatIsInThem() {
+    readAll("{'a':1,'b':2,'c':3,'d':{'e':1,'f':2,'g':3,'h':4}}");
+    readAll("{'options':{'a':1},'b':[{'c':1,'d':2,'e':3}]}");
+    final List<String> threeAndFour =
+        List.of(
+            "{'a':1,'b':2,'c':3}", "{'a':1,'b':2,'c':3,'d':4}",
+            "{'a':{'b':{'c':1}}}", "{'a':{'b':{'c':1,'d':2}}}",
+            "{'a':{'b':[1]}}", "{'a':{'b':[1,2]}}",
+            "{'a':[{'b':1}]}", "{'a':[{'b':1,'c':2}]}");
+    for (final String map : List.of("options", "matchLabels")) {
+      for (int i = 0; i < threeAndFour.size(); i += 2) {
+        readAll("{'" + map + "':" + threeAndFour.get(i) + "}");
+        final String oneMore = "{'" + map + "':" + threeAndFour.get(i + 1) + "}";
+        assertThrows(CountingParser.OverLimitException.class, () -> readAll(oneMore), oneMore);
+      }
+    }
+  }
+
+  private static void readAll(String body) {
+    try (CountingParser parser = parser(body)) {
+      while (parser.nextToken() != null) {
+        // it counts
+      }
+    }
+  }
+
   @Test
   void shouldPassOverOneValueAndCountIt() {
     try (CountingParser parser = parser("[[{'a':1}],{'b':{}},4]")) {

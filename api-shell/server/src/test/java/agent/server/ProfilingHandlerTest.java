@@ -1,13 +1,22 @@
 package agent.server;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.HashSet;
+import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import jdk.jfr.FlightRecorder;
+import jdk.jfr.Recording;
+import jdk.jfr.RecordingState;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -50,14 +59,23 @@ class ProfilingHandlerTest {
 
   @Test
   void shouldRecordForABoundedTime() throws Exception {
-    final long before = recordings();
+    final int before = recordings().size();
     try (TestServer server = TestServer.start(new ApiContext().profiling(true), Map.of())) {
       for (int i = 0; i < 2; i++) {
-        final String answer = get(server, "/debug/pprof/profile?seconds=1");
+        long startNs;
+        String answer;
+        do { // the recording before may end after its answer
+          startNs = System.nanoTime();
+          answer = get(server, "/debug/pprof/profile?seconds=1");
+        } while (i > 0 && answer.startsWith("HTTP/1.1 409 "));
+        final long tookNs = System.nanoTime() - startNs;
+        assertTrue(tookNs >= TimeUnit.SECONDS.toNanos(1), tookNs + " ns");
         assertAnswer(answer, 200, "\r\n\r\nFLR\0");
         assertAnswer(answer, 200, "Content-Type: application/octet-stream\r\n");
       }
-      assertEquals(before, recordings(), "no file is left");
+      while (recordings().size() != before) {
+        Thread.sleep(1); // the file is deleted after the answer
+      }
       for (final String seconds : new String[] {"0", "61", "x", "-1"}) {
         assertAnswer(
             get(server, "/debug/pprof/profile?seconds=" + seconds), 400, "a number from 1 to 60");
@@ -67,27 +85,60 @@ class ProfilingHandlerTest {
 
   @Test
   void shouldHaveOneRecordingAtATimeThatEndsWithTheServer() throws Exception {
-    final long before = recordings();
+    final int before = recordings().size();
     try (TestServer server = TestServer.start(new ApiContext().profiling(true), Map.of());
         RawClient longest = server.connect()) {
       longest.send(TestServer.get("/debug/pprof/profile?seconds=60"));
-      while (recordings() == before) {
+      while (recordings().size() == before) {
         Thread.sleep(1);
       }
+      while (mostBytes().isEmpty()) {
+        Thread.sleep(1);
+      }
+      assertEquals(List.of(64L << 20), mostBytes());
       assertAnswer(
           get(server, "/debug/pprof/profile?seconds=1"), 409, "another recording is at work");
       while (server.server().connections().inUse() != 1) {
         Thread.sleep(1); // the other one is at its end
       }
     }
-    while (recordings() != before) {
+    while (recordings().size() != before) {
       Thread.sleep(1);
     }
   }
 
-  private static long recordings() throws IOException {
+  @Test
+  void shouldTellThatARecordingCannotBeWritten() throws Exception {
+    final Set<Path> before = recordings();
+    try (TestServer server = TestServer.start(new ApiContext().profiling(true), Map.of());
+        RawClient client = server.connect()) {
+      client.send(TestServer.get("/debug/pprof/profile?seconds=1"));
+      final Set<Path> added = recordings();
+      while (added.size() == before.size()) {
+        added.addAll(recordings());
+      }
+      added.removeAll(before);
+      final Path file = added.iterator().next();
+      Files.delete(file);
+      Files.createDirectory(file);
+      assertAnswer(client.readAnswer(), 500, "\r\n\r\nprofiling: " + file);
+      assertFalse(Files.exists(file));
+    }
+  }
+
+  /** Returns how large the recordings of this process may become. */
+  private static List<Long> mostBytes() {
+    return FlightRecorder.getFlightRecorder().getRecordings().stream()
+        .filter(recording -> recording.getState() == RecordingState.RUNNING)
+        .map(Recording::getMaxSize)
+        .toList();
+  }
+
+  private static Set<Path> recordings() throws IOException {
     try (Stream<Path> files = Files.list(Path.of(System.getProperty("java.io.tmpdir")))) {
-      return files.filter(file -> file.toString().matches(".*/agent-[0-9]+\\.jfr")).count();
+      return files
+          .filter(file -> file.toString().matches(".*/agent-[0-9]+\\.jfr"))
+          .collect(Collectors.toCollection(HashSet::new));
     }
   }
 }

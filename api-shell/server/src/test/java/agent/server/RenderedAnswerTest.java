@@ -11,6 +11,7 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
+import tools.jackson.core.JacksonException;
 
 /** For how long a rendered body is used. */
 class RenderedAnswerTest {
@@ -93,5 +94,20 @@ class RenderedAnswerTest {
         };
     final RuntimeException failure = assertThrows(RuntimeException.class, () -> rendered(1));
     assertEquals("planned", ErrorAnswers.unwrapped(failure).getMessage());
+  }
+
+  /** What cannot be read. */
+  record Unreadable(String text) {
+    @Override
+    public String text() {
+      throw new IllegalStateException("planned");
+    }
+  }
+
+  @Test
+  void shouldTellThatAMemberCannotBeRead() {
+    value = new Unreadable("");
+    final RuntimeException failure = assertThrows(JacksonException.class, () -> rendered(1));
+    assertEquals("planned", failure.getCause().getMessage());
   }
 }

@@ -94,6 +94,17 @@ class RenderedReadsTest {
   }
 
   @Test
+  void shouldLimitTheRateOfRenderedAnswers() throws IOException {
+    assertEquals("0", body(server.exchange(READ)));
+    server.server().limit(RateLimits.parse(Map.of("read", "1/m"), () -> 0L));
+    assertEquals("0", body(server.exchange(READ)));
+    final String limited = server.exchange(READ);
+    assertTrue(limited.startsWith("HTTP/1.1 429 "), limited);
+    assertTrue(limited.contains("\r\nRetry-After: 60\r\n"), limited);
+    assertEquals(1, handled.get());
+  }
+
+  @Test
   void shouldAllocateLittleForARenderedAnswer() throws IOException {
     final ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
     final long thread =

@@ -15,7 +15,10 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import tools.jackson.core.JacksonException;
+import tools.jackson.core.JsonParser;
 import tools.jackson.core.exc.JacksonIOException;
+import tools.jackson.databind.exc.MismatchedInputException;
 import tools.jackson.databind.json.JsonMapper;
 
 /** The sentence for each way in which a body can be wrong. */
@@ -89,6 +92,28 @@ class RequestBodyTest {
       })
   void shouldNameTheMemberAndWhatIsExpected(String body, String message) {
     assertEquals(message, refusal(body.replace('\'', '"')));
+  }
+
+  @Test
+  void shouldNameWhatIsMissingInTheBodyItself() {
+    final HttpRefusal refusal =
+        assertThrows(
+            HttpRefusal.class,
+            () ->
+                RequestBody.read(
+                    MAPPER,
+                    MAPPER.constructType(Part.class),
+                    bytes("{}"),
+                    BodyLimits.DEFAULT,
+                    Unit.ENTRIES));
+    assertEquals("name: is missing", refusal.getMessage());
+  }
+
+  @Test
+  void shouldSayThatAnotherValueIsExpectedWhereItIsNotKnownWhich() {
+    final JacksonException unknown =
+        MismatchedInputException.from((JsonParser) null, (Class<?>) null, "planned");
+    assertEquals("body: another value is expected", RequestBody.refusal(unknown).getMessage());
   }
 
   @Test

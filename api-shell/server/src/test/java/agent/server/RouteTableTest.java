@@ -1,6 +1,7 @@
 package agent.server;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -41,6 +42,33 @@ class RouteTableTest {
               : Map.of(),
           match.pathParameters());
     }
+  }
+
+  @Test
+  void shouldFindTheServedReadsByTheirWholePath() {
+    final Map<Route, ApiHandler> handlers = TestServer.withNames(Map.of());
+    final RouteTable table = RouteTable.of(handlers);
+    for (final Route route : Route.values()) {
+      final RouteTable.Match match = table.read(route.path());
+      if (route.verb() == Verb.GET) {
+        assertEquals(new RouteTable.Match(route, handlers.get(route), Map.of()), match);
+      } else {
+        assertTrue(match == null || match.route() != route, route::path);
+      }
+    }
+    assertNull(table.read("/ipam"), "it has no read");
+    assertNull(table.read("/none"));
+    final RouteTable starting = RouteTable.starting(added -> added.putAll(handlers));
+    assertEquals(Route.GET_HEALTHZ, starting.read("/healthz").route());
+    assertNull(starting.read("/policy"), "it is not served");
+  }
+
+  @Test
+  void shouldFindAPathWithoutTheSlashAtItsEnd() {
+    final RouteTable table = RouteTable.of(TestServer.withNames(Map.of()));
+    assertEquals(Route.GET_METRICS, table.find("GET", List.of("metrics")).route());
+    assertEquals(Route.GET_METRICS, table.find("GET", List.of("metrics", "")).route());
+    assertRefused(404, Map.of(), table, "GET", "cluster");
   }
 
   @Test

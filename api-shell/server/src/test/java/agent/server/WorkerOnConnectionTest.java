@@ -1,15 +1,20 @@
 package agent.server;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.contract.WireFormat;
+import agent.server.socket.SleepingIoThread;
 import agent.server.socket.UnixSocketListener;
+import agent.testkit.api.RecordedLog;
 import io.undertow.UndertowOptions;
 import io.undertow.server.DefaultByteBufferPool;
 import io.undertow.server.protocol.http.HttpOpenListener;
+import java.io.IOException;
 import java.nio.file.Path;
-import java.util.Arrays;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
@@ -55,9 +60,7 @@ class WorkerOnConnectionTest {
     final CountDownLatch noticed = new CountDownLatch(1);
     source.getIoThread().execute(noticed::countDown);
     noticed.await();
-    while (!isAsleep(source.getIoThread())) {
-      Thread.sleep(5); // until the time limit of this test
-    }
+    SleepingIoThread.await(source.getIoThread());
   }
 
   /** Tells that bytes may be read, and reads none. */
@@ -72,11 +75,6 @@ class WorkerOnConnectionTest {
 
     @Override
     public void terminated() {}
-  }
-
-  private static boolean isAsleep(Thread ioThread) {
-    return Arrays.stream(ioThread.getStackTrace())
-        .anyMatch(frame -> frame.toString().contains("EPoll.wait"));
   }
 
   /** Serves one client whose requests the handler answers. */
@@ -158,6 +156,36 @@ class WorkerOnConnectionTest {
             worker.submit(() -> conduit.join().resumeReads()).get();
             assertSame(source.getIoThread(), readers.take());
           });
+    }
+  }
+
+  @Test
+  void shouldLogAChangeWhosePeerHasGone() throws Exception {
+    try (RecordedLog log = RecordedLog.of(ApiDispatcher.class)) {
+      final CountDownLatch gone = new CountDownLatch(1);
+      try (ExecutorService workers = Executors.newVirtualThreadPerTaskExecutor()) {
+        serve(
+            workers,
+            request -> {
+              connection.join().close();
+              gone.await();
+              return Answer.ok(true);
+            },
+            client -> {
+              client.send(TestServer.request("PUT", "/policy", "[]"));
+              assertThrows(IOException.class, () -> sendToEnd(client));
+              gone.countDown();
+            });
+      }
+      assertEquals(
+          List.of("INFO api: PUT /policy 200 by a peer that closed the connection"), log.take());
+    }
+  }
+
+  /** Returns with an exception when the server has no descriptor of the connection any more. */
+  private static void sendToEnd(RawClient client) throws IOException {
+    while (true) {
+      client.send("x");
     }
   }
 }

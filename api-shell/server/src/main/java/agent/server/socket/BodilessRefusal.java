@@ -10,9 +10,7 @@ import java.util.regex.Pattern;
  * version of the request, so that all errors have the same form.
  */
 final class BodilessRefusal {
-  private static final String VERSION = "HTTP/";
-  private static final String STATUS = " 400 ";
-  private static final int STATUS_OFFSET = "HTTP/1.1".length();
+  private static final int STATUS_OFFSET = "HTTP/1.1 ".length();
   private static final int LONGEST = 256;
   private static final Pattern ANSWER =
       Pattern.compile(
@@ -28,7 +26,7 @@ final class BodilessRefusal {
    * @return the answer with a body; null where the answer is not an error or has a body
    */
   static ByteBuffer withBody(ByteBuffer answer) {
-    if (answer.remaining() > LONGEST || !isRefusal(answer)) {
+    if (answer.remaining() > LONGEST || !mayBeRefusal(answer)) {
       return null;
     }
     final Matcher matcher = ANSWER.matcher(StandardCharsets.US_ASCII.decode(answer.duplicate()));
@@ -49,18 +47,9 @@ final class BodilessRefusal {
     return ByteBuffer.wrap(text.getBytes(StandardCharsets.US_ASCII));
   }
 
-  private static boolean isRefusal(ByteBuffer answer) {
-    return answer.remaining() >= STATUS_OFFSET + STATUS.length()
-        && has(answer, STATUS_OFFSET, STATUS)
-        && has(answer, 0, VERSION);
-  }
-
-  private static boolean has(ByteBuffer answer, int offset, String text) {
-    for (int i = 0; i < text.length(); i++) {
-      if (answer.get(answer.position() + offset + i) != text.charAt(i)) {
-        return false;
-      }
-    }
-    return true;
+  /** Returns whether it is worth to be decoded: the first digit of its status is that of errors. */
+  private static boolean mayBeRefusal(ByteBuffer answer) {
+    return answer.remaining() > STATUS_OFFSET
+        && answer.get(answer.position() + STATUS_OFFSET) == '4';
   }
 }

@@ -64,19 +64,21 @@ final class OpenConnections {
   /**
    * Closes the connection that has been idle for the longest time, on its I/O thread; {@code
    * onRoom} is called afterwards. Does nothing while an earlier call is at work.
+   *
+   * @param nowNs the time
    */
-  void closeLongestIdle() {
+  void closeLongestIdle(long nowNs) {
     if (leaving.get() != null) {
       return;
     }
-    final UnixStreamConnection idle = longestIdle();
+    final UnixStreamConnection idle = longestIdle(nowNs);
     isFull = idle == null;
     if (idle != null && leaving.compareAndSet(null, idle)) {
       idle.execute(() -> close(idle));
     }
   }
 
-  private UnixStreamConnection longestIdle() {
+  private UnixStreamConnection longestIdle(long nowNs) {
     UnixStreamConnection idle = null;
     UnixStreamConnection waiting = null;
     for (final UnixStreamConnection connection : connections) {
@@ -86,8 +88,7 @@ final class OpenConnections {
         waiting = longer(waiting, connection);
       }
     }
-    final boolean isLong =
-        waiting != null && System.nanoTime() - waiting.lastActiveNs() > LONG_WAIT_NS;
+    final boolean isLong = waiting != null && nowNs - waiting.lastActiveNs() > LONG_WAIT_NS;
     return idle == null && isLong ? waiting : idle;
   }
 

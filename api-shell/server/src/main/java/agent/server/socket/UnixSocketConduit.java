@@ -98,7 +98,6 @@ final class UnixSocketConduit
 
   /** Closes the socket and wakes the selector, which then releases the descriptor. */
   void close() throws IOException {
-    key.cancel();
     discardUnread();
     channel.close();
     ioThread.wakeup();
@@ -431,9 +430,10 @@ final class UnixSocketConduit
     writeHandler = handler;
   }
 
+  /** Returns null: the I/O thread has no worker. */
   @Override
   public XnioWorker getWorker() {
-    return ioThread.getWorker();
+    return null;
   }
 
   private String stallLimitText() {

@@ -24,10 +24,18 @@ public final class UnixSocketListener implements AutoCloseable {
   private static final long ROOM_CHECK_MS = 20;
   private static final long JOIN_MS = 2_000;
 
+  /** Accepts a client of a listening socket. */
+  @FunctionalInterface
+  interface Acceptor {
+    /** Returns a client; null where none waits. */
+    SocketChannel accept(ServerSocketChannel server) throws IOException;
+  }
+
   private final SocketFile file;
   private final ServerSocketChannel server;
   private final UnixIoThread[] ioThreads;
   private final ChannelListener<? super StreamConnection> openListener;
+  private final Acceptor acceptor;
   private final long stallLimitNs;
   private final OpenConnections connections;
   private SelectionKey key;
@@ -56,7 +64,27 @@ public final class UnixSocketListener implements AutoCloseable {
       int maxConnections,
       ChannelListener<? super StreamConnection> openListener)
       throws IOException {
+    this(
+        path,
+        group,
+        ioThreadCount,
+        stallLimitMs,
+        maxConnections,
+        openListener,
+        ServerSocketChannel::accept);
+  }
+
+  UnixSocketListener(
+      Path path,
+      String group,
+      int ioThreadCount,
+      long stallLimitMs,
+      int maxConnections,
+      ChannelListener<? super StreamConnection> openListener,
+      Acceptor acceptor)
+      throws IOException {
     this.openListener = openListener;
+    this.acceptor = acceptor;
     this.stallLimitNs = TimeUnit.MILLISECONDS.toNanos(stallLimitMs);
     connections = new OpenConnections(maxConnections, this::onRoom);
     file = new SocketFile(path);
@@ -80,12 +108,12 @@ public final class UnixSocketListener implements AutoCloseable {
       for (int i = 0; i < ACCEPTS_PER_WAKEUP; i++) {
         if (!connections.hasRoom()) {
           if (i == 0) { // a client waits
-            connections.closeLongestIdle();
+            connections.closeLongestIdle(System.nanoTime());
             pause(ROOM_CHECK_MS);
           }
           return;
         }
-        final SocketChannel channel = server.accept();
+        final SocketChannel channel = acceptor.accept(server);
         if (channel == null) {
           return;
         }
@@ -108,7 +136,7 @@ public final class UnixSocketListener implements AutoCloseable {
           BACKOFF_MS,
           IoFailure.reason(failure));
     }
-    connections.closeLongestIdle();
+    connections.closeLongestIdle(System.nanoTime());
     pause(BACKOFF_MS);
   }
 
@@ -144,14 +172,9 @@ public final class UnixSocketListener implements AutoCloseable {
     final UnixStreamConnection connection;
     try {
       connection = new UnixStreamConnection(ioThread, channel, stallLimitNs, connections);
-    } catch (IOException e) {
+    } catch (IOException e) { // the channel is closed
       LOGGER.warn("API socket: a client could not be served: {}", IoFailure.reason(e));
       connections.drop();
-      try {
-        channel.close();
-      } catch (IOException suppressed) {
-        LOGGER.debug("closing a client: {}", suppressed.getMessage());
-      }
       return;
     }
     openListener.handleEvent(connection);

@@ -77,8 +77,8 @@ class MetricsServerTest {
       final IllegalArgumentException failure =
           assertThrows(
               IllegalArgumentException.class, () -> MetricsServer.start(address, registry));
-      assertTrue(failure.getMessage().startsWith("prometheus-serve-addr: "), failure.getMessage());
-      assertTrue(failure.getMessage().contains("in use"), failure.getMessage());
+      assertEquals(
+          "prometheus-serve-addr: " + address + ": Address already in use", failure.getMessage());
     }
   }
 

@@ -11,22 +11,22 @@ import java.nio.file.Path;
 import java.time.Duration;
 
 /** Events of the agent, the server that tells them, and its subscribers. */
-final class AgentEventsFixture implements AutoCloseable {
+public final class AgentEventsFixture implements AutoCloseable {
   private static final Duration LIMIT = Duration.ofSeconds(10);
   private static final Duration QUIET = Duration.ofMillis(100);
 
   /** Keeps three requests. */
-  final AgentEvents agent = new AgentEvents(3, false);
+  public final AgentEvents agent = new AgentEvents(3, false);
 
   private final Path socket;
   private final MonitorServer server;
 
-  AgentEventsFixture(Path directory) throws IOException {
+  public AgentEventsFixture(Path directory) throws IOException {
     socket = directory.resolve("agent-monitor.sock");
     server = MonitorServer.start(socket, null, 1000, 128, "1.2.3", new NoFlowEvents(), agent);
   }
 
-  MonitorClient subscribe() throws IOException {
+  public MonitorClient subscribe() throws IOException {
     return subscribe(MonitorStream.AGENT_EVENTS);
   }
 
@@ -35,11 +35,11 @@ final class AgentEventsFixture implements AutoCloseable {
   }
 
   /** Returns the JSON of the next event. */
-  static String next(MonitorClient client) throws IOException {
+  public static String next(MonitorClient client) throws IOException {
     return assertInstanceOf(Activity.class, client.next(LIMIT)).json();
   }
 
-  static void assertNoMore(MonitorClient client) throws IOException {
+  public static void assertNoMore(MonitorClient client) throws IOException {
     assertNull(client.next(QUIET));
   }
 

@@ -5,12 +5,14 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.io.IOException;
 import java.net.StandardProtocolFamily;
 import java.net.UnixDomainSocketAddress;
+import java.nio.channels.SelectionKey;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 
 /** Connections of one I/O thread, and their clients; no listener accepts them. */
 final class AcceptedSockets {
@@ -18,6 +20,7 @@ final class AcceptedSockets {
   private final Path path;
   private final ServerSocketChannel server;
   private final List<SocketChannel> clients = new ArrayList<>();
+  private SocketChannel accepted;
 
   AcceptedSockets(Path directory) throws IOException {
     ioThread = new UnixIoThread(0);
@@ -32,10 +35,23 @@ final class AcceptedSockets {
     final SocketChannel client = SocketChannel.open(StandardProtocolFamily.UNIX);
     client.connect(UnixDomainSocketAddress.of(path));
     clients.add(client);
-    final SocketChannel accepted = server.accept();
+    accepted = server.accept();
     accepted.configureBlocking(false);
     open.accepted();
     return new UnixStreamConnection(ioThread, accepted, stallLimitNs, open);
+  }
+
+  /** Returns the key of the connection that was made last; it has no interest then. */
+  SelectionKey key(UnixStreamConnection last) throws IOException {
+    final var conduit = (UnixSocketConduit) last.getSourceChannel().getConduit();
+    return ioThread.register(accepted, 0, conduit);
+  }
+
+  /** Returns after the I/O thread has done what it had to do. */
+  void ioTasks() {
+    final CompletableFuture<Boolean> done = new CompletableFuture<>();
+    ioThread.execute(() -> done.complete(true));
+    assertTrue(done.join());
   }
 
   /** Returns the client that connected last. */

@@ -2,7 +2,10 @@ package agent.server.socket;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import com.sun.management.ThreadMXBean;
+import java.lang.management.ManagementFactory;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import org.junit.jupiter.api.Test;
@@ -56,6 +59,7 @@ class BodilessRefusalTest {
   @ValueSource(
       strings = {
         "",
+        "HTTP/1.1 ",
         "HTTP/1.1 400",
         "HTTP/1.1 400 ",
         "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
@@ -77,5 +81,20 @@ class BodilessRefusalTest {
     final String end = frame.substring(start.length());
     assertEquals(answer("\"Host: " + longest + "\""), withBody(start + longest + end));
     assertNull(BodilessRefusal.withBody(bytes(start + longest + "x" + end)));
+  }
+
+  /** Nearly all answers are no refusals: they are not decoded. */
+  @Test
+  void shouldAllocateLittleForEveryOtherAnswer() {
+    final ByteBuffer other = bytes("HTTP/1.1 200 OK\r\n" + "x".repeat(200));
+    final ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+    BodilessRefusal.withBody(other);
+    final int answers = 1_000;
+    final long before = threads.getCurrentThreadAllocatedBytes();
+    for (int i = 0; i < answers; i++) {
+      assertNull(BodilessRefusal.withBody(other));
+    }
+    final long bytes = (threads.getCurrentThreadAllocatedBytes() - before) / answers;
+    assertTrue(bytes <= 600, bytes + " bytes an answer");
   }
 }

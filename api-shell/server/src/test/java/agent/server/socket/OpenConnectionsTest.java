@@ -9,7 +9,6 @@ import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -71,14 +70,12 @@ class OpenConnectionsTest {
 
   /** Asks for room, and waits until the I/O thread has done what it had to do. */
   private void closeLongestIdle() {
-    open.closeLongestIdle();
-    ioTasks();
+    closeLongestIdle(System.nanoTime());
   }
 
-  private void ioTasks() {
-    final CompletableFuture<Boolean> done = new CompletableFuture<>();
-    ioThread.execute(() -> done.complete(true));
-    assertTrue(done.join());
+  private void closeLongestIdle(long nowNs) {
+    open.closeLongestIdle(nowNs);
+    sockets.ioTasks();
   }
 
   @Test
@@ -132,10 +129,10 @@ class OpenConnectionsTest {
             Thread.currentThread().interrupt();
           }
         });
-    open.closeLongestIdle();
-    open.closeLongestIdle();
+    open.closeLongestIdle(System.nanoTime());
+    open.closeLongestIdle(System.nanoTime());
     held.countDown();
-    ioTasks();
+    sockets.ioTasks();
     assertEquals(1, open.counts().closedIdle());
     assertEquals(1, open.counts().open());
   }
@@ -173,10 +170,11 @@ class OpenConnectionsTest {
   @Test
   void shouldCloseTheOneWhoseRequestWaitsForItForMoreThanFiveSeconds() throws Exception {
     final UnixStreamConnection shorter = connectWaiting(4);
-    closeLongestIdle();
-    assertTrue(shorter.isOpen());
     final UnixStreamConnection longer = connectWaiting(6);
-    closeLongestIdle();
+    final long fiveSecNs = longer.lastActiveNs() + 5 * SEC_NS;
+    closeLongestIdle(fiveSecNs);
+    assertTrue(longer.isOpen());
+    closeLongestIdle(fiveSecNs + 1);
     assertTrue(shorter.isOpen());
     assertFalse(longer.isOpen());
   }

@@ -116,7 +116,9 @@ class SocketFileTest {
     try (ServerSocketChannel _ = new SocketFile(path).listen(null)) {
       assertEquals(Optional.empty(), SocketFile.unused(path), "this process listens");
       final SocketFile second = new SocketFile(path);
-      assertThrows(AlreadyInUseException.class, () -> second.listen(null));
+      assertEquals(
+          "socket " + path + ": process " + ProcessHandle.current().pid() + " listens on it",
+          assertThrows(AlreadyInUseException.class, () -> second.listen(null)).getMessage());
     }
   }
 

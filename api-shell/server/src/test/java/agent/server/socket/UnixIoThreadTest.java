@@ -168,6 +168,21 @@ class UnixIoThreadTest {
   }
 
   @Test
+  void shouldWakeForAChannelThatIsReadyBefore() throws Exception {
+    final Pipe pipe = Pipe.open();
+    try (var source = pipe.source();
+        var sink = pipe.sink()) {
+      source.configureBlocking(false);
+      sink.write(ByteBuffer.wrap(new byte[] {1}));
+      assertSame(thread, runner());
+      SleepingIoThread.await(thread);
+      final CompletableFuture<Integer> ready = new CompletableFuture<>();
+      thread.register(source, SelectionKey.OP_READ, ready::complete);
+      assertEquals(SelectionKey.OP_READ, ready.join());
+    }
+  }
+
+  @Test
   void shouldRunWhatItHasWhenItEndsAndRefuseMore() throws Exception {
     final CountDownLatch held = new CountDownLatch(1);
     final AtomicInteger ran = new AtomicInteger();
@@ -188,6 +203,29 @@ class UnixIoThreadTest {
           ClosedSelectorException.class,
           () -> thread.register(source, SelectionKey.OP_READ, readyOps -> ran.incrementAndGet()));
     }
+  }
+
+  @Test
+  void shouldRunWhatItHasWhenAnErrorEndsIt() throws Exception {
+    final CountDownLatch begun = new CountDownLatch(1);
+    final CountDownLatch held = new CountDownLatch(1);
+    final AtomicInteger ran = new AtomicInteger();
+    final CompletableFuture<Throwable> end = new CompletableFuture<>();
+    thread.setUncaughtExceptionHandler((ended, error) -> end.complete(error));
+    final AssertionError error = new AssertionError("planned");
+    thread.executeAfter(
+        () -> {
+          begun.countDown();
+          awaited(held);
+          throw error;
+        },
+        0,
+        TimeUnit.SECONDS);
+    begun.await();
+    thread.execute(ran::incrementAndGet);
+    held.countDown();
+    assertSame(error, end.join());
+    assertEquals(1, ran.get());
   }
 
   @Test

@@ -8,8 +8,10 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
+import java.nio.channels.SelectionKey;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -18,7 +20,9 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -273,6 +277,119 @@ class UnixSocketConduitTest {
   }
 
   @Test
+  void shouldTellEachSideOnlyOfWhatItWaitsFor() throws Exception {
+    final UnixStreamConnection connection = connect(NEVER_NS);
+    final ConduitStreamSourceChannel source = connection.getSourceChannel();
+    final ConduitStreamSinkChannel sink = connection.getSinkChannel();
+    final BlockingQueue<String> called = new LinkedBlockingQueue<>();
+    source
+        .getReadSetter()
+        .set(
+            channel -> {
+              channel.suspendReads();
+              called.add("read");
+            });
+    sink.getWriteSetter()
+        .set(
+            channel -> {
+              channel.suspendWrites();
+              called.add("write");
+            });
+    source.resumeReads();
+    sink.resumeWrites();
+    assertEquals("write", called.take());
+    fill(sink);
+    sink.resumeWrites();
+    send("a");
+    assertEquals("read", called.take());
+    sockets.ioTasks();
+    assertTrue(called.isEmpty(), "there is no room");
+    sink.suspendWrites();
+    sink.wakeupWrites();
+    assertEquals("write", called.take(), "it is woken without room");
+  }
+
+  /** The I/O thread would spin on what is ready and not taken. */
+  @Test
+  void shouldAskTheSelectorOnlyForWhatIsListenedTo() throws Exception {
+    final UnixStreamConnection connection = connect(NEVER_NS);
+    final SelectionKey key = sockets.key(connection);
+    fill(connection.getSinkChannel());
+    connection.getSourceChannel().resumeReads();
+    connection.getSinkChannel().resumeWrites();
+    assertEquals(SelectionKey.OP_READ | SelectionKey.OP_WRITE, key.interestOps());
+    connection.getSourceChannel().suspendReads();
+    assertEquals(SelectionKey.OP_WRITE, key.interestOps());
+    connection.getSinkChannel().suspendWrites();
+    assertEquals(0, key.interestOps());
+  }
+
+  @Test
+  void shouldAskTheSelectorForWhatAWorkerWaitsForUntilItHasCome() throws Exception {
+    final UnixStreamConnection connection = connect(NEVER_NS);
+    final SelectionKey key = sockets.key(connection);
+    final Thread reader = waiter(connection.getSourceChannel()::awaitReadable);
+    until(connection::waitsForClient);
+    connection.getSourceChannel().suspendReads();
+    assertEquals(SelectionKey.OP_READ, key.interestOps());
+    send("a");
+    reader.join();
+    assertEquals(0, key.interestOps(), "its byte is not read yet");
+    final int filled = fill(connection.getSinkChannel());
+    final Thread writer = waiter(connection.getSinkChannel()::awaitWritable);
+    until(connection::waitsForClient);
+    connection.getSinkChannel().suspendWrites();
+    assertEquals(SelectionKey.OP_WRITE, key.interestOps());
+    received(filled);
+    writer.join();
+    assertEquals(0, key.interestOps());
+  }
+
+  /** What a worker waits for. */
+  private interface Wait {
+    void end() throws IOException;
+  }
+
+  private static Thread waiter(Wait wait) {
+    return Thread.ofPlatform()
+        .start(
+            () -> {
+              try {
+                wait.end();
+              } catch (IOException e) {
+                throw new UncheckedIOException(e);
+              }
+            });
+  }
+
+  @Test
+  void shouldSleepWhileAWorkerWaitsAndWaitOnWhenItIsWokenForNothing() throws Exception {
+    final UnixStreamConnection connection = connect(NEVER_NS);
+    assertSleeps(connection.getSourceChannel()::awaitReadable, () -> send("a"));
+    final int filled = fill(connection.getSinkChannel());
+    assertSleeps(connection.getSinkChannel()::awaitWritable, () -> received(filled));
+  }
+
+  private static void assertSleeps(Wait wait, Wait end) throws Exception {
+    final AtomicBoolean isEnded = new AtomicBoolean();
+    final CompletableFuture<Boolean> isEndedBefore = new CompletableFuture<>();
+    final Thread waiter =
+        waiter(
+            () -> {
+              wait.end();
+              isEndedBefore.complete(isEnded.get());
+            });
+    for (int i = 0; i < 20; i++) {
+      until(() -> waiter.getState() == Thread.State.TIMED_WAITING || isEndedBefore.isDone());
+      LockSupport.unpark(waiter);
+      Thread.sleep(1);
+    }
+    isEnded.set(true);
+    end.end();
+    assertTrue(isEndedBefore.join());
+  }
+
+  @Test
   void shouldWaitForBytesNoLongerThanAsked() throws Exception {
     final UnixStreamConnection connection = connect(NEVER_NS);
     final long startNs = System.nanoTime();
@@ -398,6 +515,24 @@ class UnixSocketConduitTest {
   }
 
   @Test
+  void shouldReleaseTheDescriptorOfAClosedConnectionAtOnce() throws Exception {
+    final UnixStreamConnection connection = connect(NEVER_NS);
+    sockets.ioTasks();
+    connection.close();
+    until(this::isGone);
+  }
+
+  /** Returns whether the other end of the last client's socket has no descriptor any more. */
+  private boolean isGone() {
+    try {
+      send("x");
+      return false;
+    } catch (IOException brokenPipe) {
+      return true;
+    }
+  }
+
+  @Test
   void shouldSendARefusalOfTheParserWithABodyAndNothingAfterIt() throws Exception {
     final UnixStreamConnection connection = connect(NEVER_NS);
     final ConduitStreamSinkChannel sink = connection.getSinkChannel();
@@ -443,6 +578,8 @@ class UnixSocketConduitTest {
     connection.getSinkChannel().resumeWrites();
     connection.getSourceChannel().shutdownReads();
     assertTrue(connection.isReadShutdown());
+    assertTrue(connection.getSourceChannel().getConduit().isReadShutdown());
+    assertFalse(connection.getSinkChannel().getConduit().isWriteShutdown());
     assertFalse(connection.getSourceChannel().isReadResumed());
     send("a");
     assertEquals(-1, connection.getSourceChannel().read(ByteBuffer.allocate(1)));
@@ -450,6 +587,7 @@ class UnixSocketConduitTest {
         -1, connection.getSourceChannel().read(new ByteBuffer[] {ByteBuffer.allocate(1)}, 0, 1));
     assertTrue(connection.isOpen());
     connection.getSinkChannel().shutdownWrites();
+    assertTrue(connection.getSinkChannel().getConduit().isWriteShutdown());
     assertFalse(connection.getSinkChannel().isWriteResumed());
     connection.getSinkChannel().flush();
     until(() -> closed.get() == 1);

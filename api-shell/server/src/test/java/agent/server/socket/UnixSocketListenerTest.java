@@ -6,18 +6,27 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.testkit.api.RecordedLog;
 import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.management.ManagementFactory;
 import java.net.StandardProtocolFamily;
 import java.net.UnixDomainSocketAddress;
 import java.nio.ByteBuffer;
+import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -26,9 +35,14 @@ import org.junit.jupiter.api.io.TempDir;
 /** How clients are accepted, assigned to threads, and made to wait. */
 @Timeout(60)
 class UnixSocketListenerTest {
+  /** A flag of the kernel, __SO_ACCEPTCON. */
+  private static final String ACCEPTS = " 00010000 ";
+
   @TempDir private Path directory;
   private final List<SocketChannel> clients = new ArrayList<>();
   private final BlockingQueue<UnixStreamConnection> served = new LinkedBlockingQueue<>();
+
+  private volatile UnixSocketListener.Acceptor acceptor = ServerSocketChannel::accept;
 
   private UnixSocketListener listener(int threads, int limit) throws IOException {
     return new UnixSocketListener(
@@ -37,27 +51,15 @@ class UnixSocketListenerTest {
         threads,
         60_000,
         limit,
-        connection -> served.add((UnixStreamConnection) connection));
+        connection -> served.add((UnixStreamConnection) connection),
+        server -> acceptor.accept(server));
   }
 
   private SocketChannel connect() throws IOException {
-    return connect("socket");
-  }
-
-  private SocketChannel connect(String file) throws IOException {
     final SocketChannel client = SocketChannel.open(StandardProtocolFamily.UNIX);
     clients.add(client);
-    client.connect(UnixDomainSocketAddress.of(directory.resolve(file)));
+    client.connect(UnixDomainSocketAddress.of(directory.resolve("socket")));
     return client;
-  }
-
-  private boolean isListened(String file) {
-    try {
-      connect(file);
-      return true;
-    } catch (IOException refused) {
-      return false;
-    }
   }
 
   @AfterEach
@@ -69,6 +71,24 @@ class UnixSocketListenerTest {
 
   private UnixStreamConnection next() throws InterruptedException {
     return served.take();
+  }
+
+  private static void until(BooleanSupplier reached) throws InterruptedException {
+    while (!reached.getAsBoolean()) {
+      Thread.sleep(1); // the test has a time limit
+    }
+  }
+
+  /**
+   * Returns whether the kernel still takes clients for a socket that was bound below the folder.
+   */
+  private boolean isListening() {
+    try {
+      return Files.readAllLines(Path.of("/proc/net/unix")).stream()
+          .anyMatch(line -> line.contains(ACCEPTS) && line.contains(directory.toString()));
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
   }
 
   @Test
@@ -118,11 +138,137 @@ class UnixSocketListenerTest {
       final UnixStreamConnection first = next();
       first.beginRequest();
       connect();
-      assertNull(served.poll(50, TimeUnit.MILLISECONDS));
+      until(() -> listener.counts().isFull());
+      final long beforeNs = cpuNs(first.getIoThread());
+      assertNull(served.poll(200, TimeUnit.MILLISECONDS));
+      final long usedNs = cpuNs(first.getIoThread()) - beforeNs;
+      assertTrue(usedNs < TimeUnit.MILLISECONDS.toNanos(40), usedNs + " ns");
       assertTrue(listener.counts().isFull());
       first.closeNow();
       assertTrue(next().isOpen());
       assertEquals(0, listener.counts().closedIdle());
+    }
+  }
+
+  private static long cpuNs(Thread thread) {
+    return ManagementFactory.getThreadMXBean().getThreadCpuTime(thread.threadId());
+  }
+
+  @Test
+  void shouldServeAllThatItAcceptedAfter64() throws Exception {
+    final List<Integer> servedBefore = new CopyOnWriteArrayList<>();
+    acceptor =
+        server -> {
+          servedBefore.add(served.size());
+          return server.accept();
+        };
+    try (UnixSocketListener listener = listener(1, 1_000)) {
+      for (int i = 0; i < 65; i++) {
+        connect();
+      }
+      listener.start();
+      until(() -> served.size() == 65);
+    }
+    assertEquals(0, servedBefore.get(63));
+    assertEquals(64, servedBefore.get(64));
+  }
+
+  @Test
+  void shouldSayOnceThatNoClientCanBeAcceptedAndTryAgainLater() throws Exception {
+    try (RecordedLog log = RecordedLog.of(UnixSocketListener.class);
+        UnixSocketListener listener = listener(1, 8)) {
+      listener.start();
+      for (int round = 0; round < 2; round++) {
+        final List<Long> failuresNs = new CopyOnWriteArrayList<>();
+        acceptor =
+            server -> {
+              if (failuresNs.size() < 3) {
+                failuresNs.add(System.nanoTime());
+                throw new IOException("planned");
+              }
+              return server.accept();
+            };
+        connect();
+        next().beginRequest();
+        final long tookNs = failuresNs.get(2) - failuresNs.get(0);
+        assertTrue(tookNs >= TimeUnit.MILLISECONDS.toNanos(200), tookNs + " ns");
+        assertEquals(
+            List.of(
+                "WARN API socket: no client can be accepted, it is tried again every 100 ms:"
+                    + " planned"),
+            log.take());
+      }
+    }
+  }
+
+  /** Its descriptor is one that the new client may get. */
+  @Test
+  void shouldCloseAnIdleClientWhereNoneCanBeAccepted() throws Exception {
+    try (UnixSocketListener listener = listener(1, 8)) {
+      listener.start();
+      connect();
+      final UnixStreamConnection first = next();
+      acceptor = server -> acceptAfter(first, new AtomicLong(), server);
+      connect();
+      assertTrue(next().isOpen());
+      assertFalse(first.isOpen());
+      assertEquals(1, listener.counts().closedIdle());
+    }
+  }
+
+  private static SocketChannel acceptAfter(
+      UnixStreamConnection first, AtomicLong failedNs, ServerSocketChannel server)
+      throws IOException {
+    if (first.isOpen()) {
+      failedNs.set(System.nanoTime());
+      throw new IOException("planned");
+    }
+    return server.accept();
+  }
+
+  @Test
+  void shouldTryAgainAtOnceWhenAClientHasGone() throws Exception {
+    try (UnixSocketListener listener = listener(1, 1_000)) {
+      listener.start();
+      long tookNs;
+      do { // the machine may be slow, but without a cause it never tries again so early
+        connect();
+        final UnixStreamConnection first = next();
+        first.beginRequest();
+        final AtomicLong failedNs = new AtomicLong();
+        acceptor = server -> acceptAfter(first, failedNs, server);
+        connect();
+        until(() -> failedNs.get() != 0);
+        SleepingIoThread.await(first.getIoThread());
+        first.closeNow();
+        next().beginRequest();
+        tookNs = System.nanoTime() - failedNs.get();
+      } while (tookNs > TimeUnit.MILLISECONDS.toNanos(90));
+    }
+  }
+
+  @Test
+  void shouldHaveRoomAgainAfterAClientThatCannotBeServed() throws Exception {
+    try (RecordedLog log = RecordedLog.of(UnixSocketListener.class);
+        UnixSocketListener listener = listener(1, 2)) {
+      final AtomicReference<SocketChannel> first = new AtomicReference<>();
+      acceptor =
+          server -> {
+            if (first.get() == null) {
+              first.set(server.accept());
+              return first.get();
+            }
+            first.get().close(); // before it is handed over
+            return server.accept();
+          };
+      connect();
+      listener.start();
+      while (log.take().isEmpty()) {
+        Thread.sleep(1);
+      }
+      connect();
+      assertTrue(next().isOpen());
+      assertEquals(1, listener.counts().open());
     }
   }
 
@@ -135,9 +281,7 @@ class UnixSocketListenerTest {
       final UnixStreamConnection first = next();
       first.beginRequest();
       connect();
-      while (!listener.counts().isFull()) {
-        Thread.sleep(1);
-      }
+      until(() -> listener.counts().isFull());
       first.endRequest();
       assertTrue(next().isOpen());
       assertFalse(first.isOpen());
@@ -151,13 +295,12 @@ class UnixSocketListenerTest {
       listener.start();
       final SocketChannel client = connect();
       final UnixStreamConnection connection = next();
-      Files.createLink(directory.resolve("other"), directory.resolve("socket"));
+      assertTrue(isListening());
+      SleepingIoThread.await(connection.getIoThread());
       listener.stopAccepting();
       assertFalse(Files.exists(directory.resolve("socket")));
       assertThrows(IOException.class, this::connect);
-      while (isListened("other")) {
-        Thread.sleep(1); // until its thread has noticed
-      }
+      until(() -> !isListening()); // its thread has noticed
       connection.getSinkChannel().write(ByteBuffer.wrap(new byte[] {'a'}));
       assertEquals(1, client.read(ByteBuffer.allocate(2)));
     }
@@ -176,5 +319,28 @@ class UnixSocketListenerTest {
     assertFalse(threads.stream().anyMatch(Thread::isAlive));
     assertFalse(Files.exists(directory.resolve("socket")));
     listener.close();
+  }
+
+  @Test
+  void shouldWaitForItsThreadsUntilItIsInterrupted() throws Exception {
+    final UnixSocketListener listener = listener(1, 8);
+    listener.start();
+    connect();
+    final CountDownLatch held = new CountDownLatch(1);
+    final UnixIoThread ioThread = (UnixIoThread) next().getIoThread();
+    ioThread.execute(
+        () -> {
+          try {
+            held.await();
+          } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+          }
+        });
+    Thread.currentThread().interrupt();
+    listener.close();
+    assertTrue(Thread.interrupted(), "its caller was interrupted");
+    assertTrue(ioThread.isAlive());
+    held.countDown();
+    ioThread.join();
   }
 }
