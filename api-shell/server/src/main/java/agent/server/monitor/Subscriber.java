@@ -162,6 +162,11 @@ final class Subscriber implements DatapathEvents.FlowSubscriber, Runnable {
     memory.close();
   }
 
+  /** Returns whether the memory of the queue is not freed yet. */
+  boolean hasMemory() {
+    return memory.scope().isAlive();
+  }
+
   private static void close(AutoCloseable resource) {
     try {
       resource.close();
