@@ -524,7 +524,8 @@ class MonitorServerTest {
     for (int i = 0; i < 32; i++) {
       clients.add(open(MonitorStream.DROPS));
     }
-    assertThrows(IOException.class, () -> open(MonitorStream.DROPS));
+    final IOException refused = assertThrows(IOException.class, () -> open(MonitorStream.DROPS));
+    assertFalse(refused.getMessage().contains("did not answer"), refused.getMessage());
     clients.removeFirst().close();
     await(() -> datapath.subscribers.size() == 31);
     awaitSubscribers(31);
@@ -563,6 +564,31 @@ class MonitorServerTest {
     }
     assertFalse(Files.exists(socket));
     assertEquals(0, server.subscribers());
+  }
+
+  private static List<String> threads() {
+    return Thread.getAllStackTraces().keySet().stream()
+        .map(Thread::getName)
+        .filter(name -> name.startsWith("monitor-"))
+        .sorted()
+        .toList();
+  }
+
+  @Test
+  void shouldEndItsThreadsBeforeItIsClosed() throws IOException {
+    try (MonitorClient _ = open(MonitorStream.DROPS)) {
+      assertEquals(
+          List.of("monitor-" + ProcessHandle.current().pid(), "monitor-accept"), threads());
+      server.close();
+      assertEquals(List.of(), threads());
+    }
+  }
+
+  @Test
+  void shouldStayInterruptedWhereItIsClosed() throws IOException {
+    Thread.currentThread().interrupt();
+    server.close();
+    assertTrue(Thread.interrupted());
   }
 
   /** While the client reads, and while it does not. */
