@@ -36,6 +36,14 @@ final class MonitoredDatapath implements DatapathEvents {
   volatile long lost;
   volatile FlowRing flows = ring(0);
 
+  /** Fills a new ring with drops, whose ports count from 0. */
+  void keep(int count) {
+    flows = ring(count);
+    for (int i = 0; i < count; i++) {
+      emit(EventType.DROP, i);
+    }
+  }
+
   void emit(EventType type, int port) {
     emit(type, port, new byte[0]);
   }

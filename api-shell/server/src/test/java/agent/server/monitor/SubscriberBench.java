@@ -17,12 +17,16 @@ import java.time.Duration;
 
 /** One subscriber on a thread of its own, and the bytes that its client reads and writes. */
 final class SubscriberBench implements AutoCloseable {
-  static final int QUEUE = 100;
+  static final int ALONE = MonitorStream.KEPT_FIRST | MonitorStream.KEPT_ALONE;
+
+  /** More events than a socket takes whose client does not read. */
+  static final int MANY = 1 << 14;
+
   static final int PACKET_BYTES = 64;
   static final Duration LIMIT = Duration.ofSeconds(20);
 
   final SocketChannel client = SocketChannel.open(StandardProtocolFamily.UNIX);
-  final AgentEvents agent;
+  final AgentEvents agent = new AgentEvents(100, true);
   final Subscriber subscriber;
   final Thread thread;
 
@@ -30,12 +34,10 @@ final class SubscriberBench implements AutoCloseable {
   volatile boolean isInterrupted;
 
   SubscriberBench(Path directory, MonitoredDatapath datapath) throws IOException {
-    this(directory, datapath, new AgentEvents(100, true), QUEUE);
+    this(directory, datapath, 100);
   }
 
-  SubscriberBench(Path directory, MonitoredDatapath datapath, AgentEvents agent, int queueEvents)
-      throws IOException {
-    this.agent = agent;
+  SubscriberBench(Path directory, MonitoredDatapath datapath, int queueEvents) throws IOException {
     final Path socket = directory.resolve("one.sock");
     final SocketChannel accepted;
     try (ServerSocketChannel listener = ServerSocketChannel.open(StandardProtocolFamily.UNIX)) {

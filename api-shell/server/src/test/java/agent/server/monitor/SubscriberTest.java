@@ -22,16 +22,12 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
-import org.junit.jupiter.params.provider.ValueSource;
 
-/** What one subscriber sends byte by byte, when it waits, and what it leaves when it ends. */
-@Timeout(60)
+/** What one subscriber sends byte by byte, and when it waits. */
+@Timeout(20)
 class SubscriberTest {
-  private static final int ALONE = MonitorStream.KEPT_FIRST | MonitorStream.KEPT_ALONE;
-
-  /** More bytes of events than a socket takes whose client does not read. */
-  private static final int MANY = 1 << 14;
-
+  private static final int ALONE = SubscriberBench.ALONE;
+  private static final int MANY = SubscriberBench.MANY;
   private static final int HELLO_BYTES = 65;
 
   @TempDir private Path directory;
@@ -42,7 +38,7 @@ class SubscriberTest {
   }
 
   private SubscriberBench bench(int queueEvents) throws IOException {
-    return new SubscriberBench(directory, datapath, new AgentEvents(100, true), queueEvents);
+    return new SubscriberBench(directory, datapath, queueEvents);
   }
 
   private static String text(ByteBuffer frame) {
@@ -113,49 +109,6 @@ class SubscriberTest {
     }
   }
 
-  @ParameterizedTest
-  @CsvSource({"13, 16, 2", "11, 16, 2", "12, 1, 2", "12, 16, 0"})
-  void shouldEndWhereTheFirstFrameIsNoSubscription(int length, int type, int mask)
-      throws Exception {
-    try (SubscriberBench bench = bench()) {
-      final ByteBuffer frame = SubscriberBench.frame(type, mask);
-      bench.client.write(frame.putInt(0, length));
-      bench.thread.start();
-      bench.assertEnds();
-      bench.assertLeavesNothing(datapath);
-    }
-  }
-
-  @Test
-  void shouldEndWhereTheClientClosesWithinItsSubscription() throws Exception {
-    try (SubscriberBench bench = bench()) {
-      bench.client.write(ByteBuffer.allocate(5));
-      bench.client.shutdownOutput();
-      bench.thread.start();
-      bench.assertEnds();
-      bench.assertLeavesNothing(datapath);
-    }
-  }
-
-  /** It waits five seconds for it else. */
-  @Test
-  void shouldEndAtOnceWhereItIsStoppedBeforeTheSubscription() throws Exception {
-    try (SubscriberBench bench = bench()) {
-      final long startNs = System.nanoTime();
-      bench.thread.start();
-      bench.subscriber.stop();
-      bench.assertEnds();
-      assertTrue(System.nanoTime() - startNs < 4_000_000_000L);
-    }
-  }
-
-  private void keep(int count) {
-    datapath.flows = MonitoredDatapath.ring(count);
-    for (int i = 0; i < count; i++) {
-      datapath.emit(EventType.DROP, i & 0xffff);
-    }
-  }
-
   /** Returns the source's port of an event of a packet. */
   private static int port(ByteBuffer flow) {
     final byte[] bytes = new byte[FlowEventFlyweight.LENGTH];
@@ -174,7 +127,7 @@ class SubscriberTest {
 
   @Test
   void shouldSendMoreKeptEventsThanASocketTakesAtOnce() throws Exception {
-    keep(MANY);
+    datapath.keep(MANY);
     try (SubscriberBench bench = bench().subscribe(MonitorStream.DROPS | ALONE)) {
       assertEquals(0, bench.next(MonitorStream.HELLO).getInt(12), "there is no queue");
       assertWaits(bench);
@@ -189,7 +142,7 @@ class SubscriberTest {
 
   @Test
   void shouldTellWhatIsLostWhileItSendsWhatIsKept() throws Exception {
-    keep(MANY);
+    datapath.keep(MANY);
     datapath.lost = 40;
     try (SubscriberBench bench = bench().subscribe(MonitorStream.DROPS | ALONE)) {
       bench.next(MonitorStream.HELLO);
@@ -215,7 +168,7 @@ class SubscriberTest {
   /** What is overwritten before anything was sent is no longer kept, and not lost. */
   @Test
   void shouldNotTellThatEventsAreLostBeforeItSendsOne() throws Exception {
-    keep(1 << 16);
+    datapath.keep(1 << 16);
     final Thread emitter =
         Thread.ofPlatform()
             .daemon()
@@ -303,90 +256,6 @@ class SubscriberTest {
         assertEquals(i, port(bench.next(MonitorStream.FLOW)));
       }
       assertWaits(bench);
-    }
-  }
-
-  private SubscriberBench blocked() throws Exception {
-    final SubscriberBench bench = bench(MANY).subscribe(MonitorStream.DROPS);
-    bench.next(MonitorStream.HELLO);
-    for (int i = 0; i < MANY; i++) {
-      datapath.emit(EventType.DROP, i);
-    }
-    return bench;
-  }
-
-  @Test
-  void shouldEndWhereItIsStoppedAndItsClientDoesNotRead() throws Exception {
-    try (SubscriberBench bench = blocked()) {
-      bench.subscriber.stop();
-      assertTrue(bench.thread.join(SubscriberBench.LIMIT));
-      assertTrue(bench.subscriber.hasMemory(), "the process ends");
-    }
-  }
-
-  @Test
-  void shouldEndWhereItIsStoppedAndItsClientReadsNothingThatIsKept() throws Exception {
-    keep(MANY);
-    try (SubscriberBench bench = bench().subscribe(MonitorStream.DROPS | ALONE)) {
-      bench.next(MonitorStream.HELLO);
-      bench.subscriber.stop();
-      assertTrue(bench.thread.join(SubscriberBench.LIMIT));
-    }
-  }
-
-  /** Also while it does not read. */
-  @ParameterizedTest
-  @ValueSource(booleans = {false, true})
-  void shouldEndWhereTheClientEndsItsSide(boolean isBlocked) throws Exception {
-    try (SubscriberBench bench =
-        isBlocked
-            ? blocked()
-            : bench().subscribe(MonitorStream.DROPS | MonitorStream.AGENT_EVENTS)) {
-      if (!isBlocked) {
-        bench.next(MonitorStream.HELLO);
-        assertTrue(bench.agent.isHeard());
-      }
-      bench.client.shutdownOutput();
-      awaitState(bench, Thread.State.TIMED_WAITING);
-      assertEquals(0, datapath.subscribers.size());
-      assertTrue(bench.subscriber.hasMemory(), "an event may be on its way into it");
-      datapath.polls.incrementAndGet();
-      bench.assertLeavesNothing(datapath);
-    }
-  }
-
-  private static void awaitState(SubscriberBench bench, Thread.State state)
-      throws InterruptedException {
-    final long endNs = System.nanoTime() + SubscriberBench.LIMIT.toNanos();
-    while (bench.thread.getState() != state) {
-      assertTrue(System.nanoTime() < endNs, "in time");
-      Thread.sleep(1);
-    }
-  }
-
-  @Test
-  void shouldKeepTheMemoryOfTheQueueWhereNoPollEndsForFiveSeconds() throws Exception {
-    try (SubscriberBench bench = bench().subscribe(MonitorStream.DROPS)) {
-      bench.next(MonitorStream.HELLO);
-      final long startNs = System.nanoTime();
-      bench.client.shutdownOutput();
-      bench.assertEnds();
-      assertTrue(bench.thread.join(SubscriberBench.LIMIT));
-      assertTrue(System.nanoTime() - startNs > 4_000_000_000L);
-      assertTrue(bench.subscriber.hasMemory());
-    }
-  }
-
-  @Test
-  void shouldKeepTheMemoryOfTheQueueWhereItIsInterrupted() throws Exception {
-    try (SubscriberBench bench = bench().subscribe(MonitorStream.DROPS)) {
-      bench.next(MonitorStream.HELLO);
-      bench.client.shutdownOutput();
-      awaitState(bench, Thread.State.TIMED_WAITING);
-      bench.thread.interrupt();
-      assertTrue(bench.thread.join(SubscriberBench.LIMIT));
-      assertTrue(bench.isInterrupted);
-      assertTrue(bench.subscriber.hasMemory());
     }
   }
 }
