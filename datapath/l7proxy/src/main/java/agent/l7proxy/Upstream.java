@@ -11,6 +11,7 @@ import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
 import io.netty.handler.codec.http.HttpClientCodec;
 import io.netty.handler.codec.http.HttpDecoderConfig;
+import io.netty.handler.codec.http2.Http2FrameCodec;
 import io.netty.handler.codec.http2.Http2FrameCodecBuilder;
 import io.netty.handler.codec.http2.Http2GoAwayFrame;
 import io.netty.handler.codec.http2.Http2MultiplexHandler;
@@ -325,12 +326,16 @@ final class Upstream {
             });
   }
 
-  /** After GOAWAY new requests have another connection. */
+  /** After GOAWAY new requests have another connection; this one closes after its last stream. */
   private final class GoAwayHandler extends ChannelInboundHandlerAdapter {
     @Override
     public void channelRead(ChannelHandlerContext ctx, Object message) {
-      if (message instanceof Http2GoAwayFrame && kept == ctx.channel()) {
-        kept = null;
+      if (message instanceof Http2GoAwayFrame) {
+        if (kept == ctx.channel()) {
+          kept = null;
+        }
+        ctx.pipeline().get(Http2FrameCodec.class).gracefulShutdownTimeoutMillis(-1);
+        ctx.close();
       }
       ReferenceCountUtil.release(message);
     }
