@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.l7proxy.Http2Client.Answer;
+import agent.l7proxy.RequestRecord.Verdict;
 import agent.policy.request.HttpVerdict;
 import io.netty.handler.codec.http2.DefaultHttp2Headers;
 import io.netty.handler.codec.http2.Http2Headers;
@@ -226,5 +227,23 @@ class Http2ProxyTest {
     client.channel.close();
     assertTrue(server.accepted.get(1).closeFuture().await(10, TimeUnit.SECONDS));
     assertTrue(server.accepted.getFirst().closeFuture().await(10, TimeUnit.SECONDS));
+  }
+
+  @Test
+  void shouldCloseAConnectionThatIsOpenedAfterItsClientHasClosed() throws Exception {
+    bench.serverEndpoint = 9;
+    bench.joins = new CompletableFuture<>();
+    try (Http2Client closing = new Http2Client(bench.proxy.firstPort())) {
+      closing.get("/");
+      for (int i = 0; bench.joined.isEmpty(); i++) {
+        assertTrue(i < 1000, "it joins");
+        Thread.sleep(10);
+      }
+    }
+    assertEquals(Verdict.ERROR, bench.record().verdict());
+    bench.joins.complete(null);
+    assertEquals(bench.joined.getFirst(), bench.left.poll(10, TimeUnit.SECONDS));
+    assertEquals(1, bench.joined.size());
+    assertEquals(0, server.requests.size());
   }
 }
