@@ -7,7 +7,9 @@ import agent.contract.monitor.MonitorStream;
 import agent.maps.layout.EventType;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -148,6 +150,35 @@ class SubscriberEndTest {
       assertTrue(bench.thread.join(SubscriberBench.LIMIT));
       assertTrue(bench.isInterrupted);
       assertTrue(bench.subscriber.hasMemory());
+    }
+  }
+
+  /** The files of this process that wait for others. */
+  private static long selectors() throws IOException {
+    try (Stream<Path> files = Files.list(Path.of("/proc/self/fd"))) {
+      return files.filter(SubscriberEndTest::isSelector).count();
+    }
+  }
+
+  private static boolean isSelector(Path file) {
+    try {
+      return Files.readSymbolicLink(file).toString().contains("[eventpoll]");
+    } catch (IOException closed) {
+      return false;
+    }
+  }
+
+  @Test
+  void shouldCloseItsSelector() throws Exception {
+    final long before = selectors();
+    try (SubscriberBench bench = bench()) {
+      assertEquals(before + 1, selectors());
+      bench.subscribe(MonitorStream.DROPS | ALONE);
+      bench.next(MonitorStream.HELLO);
+      bench.next(MonitorStream.KEPT);
+      bench.assertEnds();
+      bench.assertLeavesNothing(datapath);
+      assertEquals(before, selectors());
     }
   }
 }

@@ -117,10 +117,10 @@ class SubscriberTest {
   }
 
   /** One that waits takes next to no time of a CPU. */
-  private static void assertWaits(SubscriberBench bench) throws InterruptedException {
+  private static void assertWaits(SubscriberBench bench, int ms) throws InterruptedException {
     final ThreadMXBean threads = ManagementFactory.getThreadMXBean();
     final long beforeNs = threads.getThreadCpuTime(bench.thread.threadId());
-    Thread.sleep(600);
+    Thread.sleep(ms);
     final long usedNs = threads.getThreadCpuTime(bench.thread.threadId()) - beforeNs;
     assertTrue(usedNs < 50_000_000, usedNs + " ns");
   }
@@ -130,7 +130,7 @@ class SubscriberTest {
     datapath.keep(MANY);
     try (SubscriberBench bench = bench().subscribe(MonitorStream.DROPS | ALONE)) {
       assertEquals(0, bench.next(MonitorStream.HELLO).getInt(12), "there is no queue");
-      assertWaits(bench);
+      assertWaits(bench, 1_600); // it looks once a second
       for (int i = 0; i < MANY; i++) {
         assertEquals(i, port(bench.next(MonitorStream.FLOW)));
       }
@@ -188,22 +188,23 @@ class SubscriberTest {
     }
   }
 
-  /** Requests of which one leaves the buffer almost full, and the next one is a little too long. */
-  @Test
-  void shouldSendMoreKeptRequestsThanItsBufferHolds() throws Exception {
+  /** The sixteenth fills the buffer to the last byte, or is too long for it by some. */
+  @ParameterizedTest
+  @CsvSource({"0, 1", "1, 60", "16, 60"})
+  void shouldSendMoreKeptRequestsThanItsBufferHolds(int tooLong, int more) throws Exception {
     try (SubscriberBench bench = bench()) {
       for (int i = 0; i < 15; i++) {
         request(bench, 8192 - 16);
       }
-      for (int i = 0; i < 60; i++) {
-        request(bench, 131_072 - 15 * 8192 - HELLO_BYTES - 16 + 8);
+      for (int i = 0; i < more; i++) {
+        request(bench, 131_072 - 15 * 8192 - HELLO_BYTES - 16 + tooLong);
       }
       bench.subscribe(MonitorStream.REQUESTS | ALONE);
       assertEquals(HELLO_BYTES, bench.next(MonitorStream.HELLO).capacity());
-      for (int i = 0; i < 15 + 60; i++) {
-        final ByteBuffer request = bench.next(MonitorStream.AGENT);
-        assertEquals(bench.agent.kept().get(i).timeNs(), request.getLong());
-        assertEquals(ByteBuffer.wrap(bench.agent.kept().get(i).json()), request);
+      for (final AgentEvents.Event request : bench.agent.kept()) {
+        final ByteBuffer frame = bench.next(MonitorStream.AGENT);
+        assertEquals(request.timeNs(), frame.getLong());
+        assertEquals(ByteBuffer.wrap(request.json()), frame);
       }
       bench.next(MonitorStream.KEPT);
       bench.assertEnds();
@@ -251,11 +252,25 @@ class SubscriberTest {
       for (int i = 0; i < MANY; i++) {
         datapath.emit(EventType.DROP, i);
       }
-      assertWaits(bench);
+      assertWaits(bench, 600);
       for (int i = 0; i < MANY; i++) {
         assertEquals(i, port(bench.next(MonitorStream.FLOW)));
       }
-      assertWaits(bench);
+      assertWaits(bench, 600);
+    }
+  }
+
+  /** Counting it reads a map of the kernel. */
+  @Test
+  void shouldTellWhatTheKernelLostOnceASecond() throws Exception {
+    final long startNs = System.nanoTime();
+    try (SubscriberBench bench = bench().subscribe(MonitorStream.DROPS)) {
+      bench.next(MonitorStream.HELLO);
+      datapath.lost = 5;
+      datapath.emit(EventType.DROP, 1);
+      bench.next(MonitorStream.FLOW);
+      assertEquals(5, bench.next(MonitorStream.LOST).getLong());
+      assertTrue(System.nanoTime() - startNs >= 1_000_000_000L);
     }
   }
 }
