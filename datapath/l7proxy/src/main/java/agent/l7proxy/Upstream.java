@@ -78,7 +78,7 @@ final class Upstream {
   /** Lets several requests at a time have a connection of HTTP/1 each. */
   void share() {
     shared = new ArrayDeque<>();
-    if (kept != null && kept.isActive()) {
+    if (kept != null) {
       opened(kept, false);
     }
   }

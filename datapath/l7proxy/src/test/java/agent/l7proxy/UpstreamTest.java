@@ -405,9 +405,16 @@ class UpstreamTest {
     assertEquals(1, bench.clients.refused());
     ask(bench);
     assertEquals(2, bench.clients.refused());
+    assertEquals(List.of(503), statuses(bench), "one has no answer yet");
     server.close();
+    bench.records.clear();
     ask(bench);
     assertEquals(2, bench.clients.refused(), "none is open");
+    assertEquals(List.of(503), statuses(bench));
+  }
+
+  private static List<Integer> statuses(ExchangeBench bench) {
+    return bench.records.stream().map(RequestRecord::status).toList();
   }
 
   private static void ask(ExchangeBench bench) {
