@@ -47,7 +47,7 @@ final class Upstream {
   private Channel kept;
 
   /** HTTP/2: requests that wait for the connection. */
-  private final List<Exchange> waiting = new ArrayList<>(0);
+  private List<Exchange> waiting = new ArrayList<>(0);
 
   /** More connections of HTTP/1 that no request uses, where streams share them; else null. */
   private Deque<Channel> shared;
@@ -289,8 +289,8 @@ final class Upstream {
       return;
     }
     isConnecting = false;
-    final List<Exchange> all = List.copyOf(waiting);
-    waiting.clear();
+    final List<Exchange> all = waiting;
+    waiting = new ArrayList<>(0);
     if (cause == null) {
       kept = channel;
     }
