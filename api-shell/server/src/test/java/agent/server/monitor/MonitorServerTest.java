@@ -584,11 +584,20 @@ class MonitorServerTest {
     }
   }
 
+  /** It does not wait on for a subscriber whose programs do not emit events yet. */
   @Test
-  void shouldStayInterruptedWhereItIsClosed() throws IOException {
-    Thread.currentThread().interrupt();
-    server.close();
-    assertTrue(Thread.interrupted());
+  void shouldStayInterruptedWhereItIsClosed() throws Exception {
+    datapath.emitting = new CompletableFuture<>();
+    try (SocketChannel waiting = SocketChannel.open(StandardProtocolFamily.UNIX)) {
+      waiting.connect(UnixDomainSocketAddress.of(socket));
+      waiting.write(SubscriberBench.frame(MonitorStream.SUBSCRIBE, MonitorStream.DROPS));
+      await(() -> !datapath.subscribers.isEmpty());
+      Thread.currentThread().interrupt();
+      server.close();
+      assertTrue(Thread.interrupted());
+    } finally {
+      datapath.emitting.complete(null);
+    }
   }
 
   /** While the client reads, and while it does not. */
