@@ -1,8 +1,6 @@
 package agent.l7proxy;
 
 import io.netty.channel.Channel;
-import io.netty.channel.ChannelHandlerContext;
-import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.ChannelPipeline;
@@ -11,18 +9,13 @@ import io.netty.handler.codec.http2.Http2FrameCodec;
 import io.netty.handler.codec.http2.Http2FrameCodecBuilder;
 import io.netty.handler.codec.http2.Http2MultiplexHandler;
 import io.netty.handler.codec.http2.Http2Settings;
-import io.netty.handler.codec.http2.Http2SettingsFrame;
 import io.netty.handler.codec.http2.Http2StreamFrameToHttpObjectCodec;
-import io.netty.util.ReferenceCountUtil;
 
 /**
  * Makes the connection of a client one of HTTP/2: each of its streams has a {@link ClientHandler}.
  */
 final class Http2Connection extends ChannelInitializer<Channel> {
   private static final int MOST_STREAMS = 100;
-
-  /** What the compression of responses keeps, however much the client offers (RFC 7541). */
-  private static final long MOST_TABLE_BYTES = 4096;
 
   private final ClientConnection connection;
   private boolean isUpgrading;
@@ -51,7 +44,6 @@ final class Http2Connection extends ChannelInitializer<Channel> {
     connection.head().start(client::close);
     upgraded.isUpgrading = true;
     codec.onHttpServerUpgrade(settings);
-    limitTable(codec, settings);
     final Channel stream = upgraded.first;
     upgraded.isUpgrading = false;
     upgraded.first = null;
@@ -70,10 +62,7 @@ final class Http2Connection extends ChannelInitializer<Channel> {
             .build();
     final ChannelPipeline pipeline = client.pipeline();
     pipeline.addLast(
-        new Http2FrameWatch(connection.head()),
-        codec,
-        new Http2MultiplexHandler(this),
-        new TableLimit(codec));
+        new Http2FrameWatch(connection.head()), codec, new Http2MultiplexHandler(this));
     client.config().setOption(ChannelOption.ALLOW_HALF_CLOSURE, false);
     client.config().setAutoRead(true);
     connection.idle().start(client::close);
@@ -91,30 +80,5 @@ final class Http2Connection extends ChannelInitializer<Channel> {
         .pipeline()
         .addLast(
             new Http2StreamFrameToHttpObjectCodec(true), ClientHandler.ofHttp2Stream(connection));
-  }
-
-  /** Each SETTINGS frame of the client sets the size of the table of its compression. */
-  private static final class TableLimit extends ChannelInboundHandlerAdapter {
-    private final Http2FrameCodec codec;
-
-    TableLimit(Http2FrameCodec codec) {
-      this.codec = codec;
-    }
-
-    @Override
-    public void channelRead(ChannelHandlerContext ctx, Object message) throws Http2Exception {
-      if (message instanceof Http2SettingsFrame frame) {
-        limitTable(codec, frame.settings());
-      }
-      ReferenceCountUtil.release(message);
-    }
-  }
-
-  private static void limitTable(Http2FrameCodec codec, Http2Settings settings)
-      throws Http2Exception {
-    final Long bytes = settings.headerTableSize();
-    if (bytes != null && bytes > MOST_TABLE_BYTES) {
-      codec.encoder().configuration().headersConfiguration().maxHeaderTableSize(MOST_TABLE_BYTES);
-    }
   }
 }

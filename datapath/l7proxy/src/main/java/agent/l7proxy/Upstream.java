@@ -11,6 +11,7 @@ import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
 import io.netty.handler.codec.http.HttpClientCodec;
 import io.netty.handler.codec.http.HttpDecoderConfig;
+import io.netty.handler.codec.http2.Http2FrameCodec;
 import io.netty.handler.codec.http2.Http2FrameCodecBuilder;
 import io.netty.handler.codec.http2.Http2GoAwayFrame;
 import io.netty.handler.codec.http2.Http2MultiplexHandler;
@@ -46,7 +47,7 @@ final class Upstream {
   private Channel kept;
 
   /** HTTP/2: requests that wait for the connection. */
-  private final List<Exchange> waiting = new ArrayList<>(0);
+  private List<Exchange> waiting = new ArrayList<>(0);
 
   /** More connections of HTTP/1 that no request uses, where streams share them; else null. */
   private Deque<Channel> shared;
@@ -77,7 +78,7 @@ final class Upstream {
   /** Lets several requests at a time have a connection of HTTP/1 each. */
   void share() {
     shared = new ArrayDeque<>();
-    if (kept != null && kept.isActive()) {
+    if (kept != null) {
       opened(kept, false);
     }
   }
@@ -288,8 +289,8 @@ final class Upstream {
       return;
     }
     isConnecting = false;
-    final List<Exchange> all = List.copyOf(waiting);
-    waiting.clear();
+    final List<Exchange> all = waiting;
+    waiting = new ArrayList<>(0);
     if (cause == null) {
       kept = channel;
     }
@@ -325,12 +326,16 @@ final class Upstream {
             });
   }
 
-  /** After GOAWAY new requests have another connection. */
+  /** After GOAWAY new requests have another connection; this one closes after its last stream. */
   private final class GoAwayHandler extends ChannelInboundHandlerAdapter {
     @Override
     public void channelRead(ChannelHandlerContext ctx, Object message) {
-      if (message instanceof Http2GoAwayFrame && kept == ctx.channel()) {
-        kept = null;
+      if (message instanceof Http2GoAwayFrame) {
+        if (kept == ctx.channel()) {
+          kept = null;
+        }
+        ctx.pipeline().get(Http2FrameCodec.class).gracefulShutdownTimeoutMillis(-1);
+        ctx.close();
       }
       ReferenceCountUtil.release(message);
     }

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.l7proxy.Http2Client.Answer;
+import agent.l7proxy.RequestRecord.Verdict;
 import agent.policy.request.HttpVerdict;
 import io.netty.handler.codec.http2.DefaultHttp2Headers;
 import io.netty.handler.codec.http2.Http2Headers;
@@ -14,6 +15,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -178,5 +180,70 @@ class Http2ProxyTest {
   void shouldAnswer503WhereTheServerIsGone() {
     server.close();
     assertEquals(503, client.get("/").join().status());
+  }
+
+  /** Asks until the server has one more connection, since it takes a moment to arrive. */
+  private void goAway(int connection) {
+    server.goAway(connection);
+    for (int i = 0; server.connections.get() <= connection + 1; i++) {
+      assertTrue(i < 1000, "it has another connection");
+      assertEquals("/" + i + "|", client.get("/" + i).join().body());
+    }
+  }
+
+  @Test
+  void shouldOpenAnotherConnectionAfterTheServerWantsNoMoreStreams() {
+    final CompletableFuture<Answer> before = client.get("/later");
+    assertEquals("/|", client.get("/").join().body());
+    goAway(0);
+    server.goAway(0);
+    for (int i = 0; i < 20; i++) {
+      assertEquals("/" + i + "|", client.get("/" + i).join().body());
+    }
+    assertEquals(2, server.connections.get(), "the other one is kept");
+    server.answerLater();
+    assertEquals("/later|", before.join().body());
+  }
+
+  @Test
+  void shouldCloseAConnectionThatTheServerWantsNoMoreStreamsOnAfterItsLastOne() throws Exception {
+    final CompletableFuture<Answer> before = client.get("/later");
+    assertEquals("/|", client.get("/").join().body());
+    goAway(0);
+    assertTrue(server.accepted.getFirst().isOpen());
+    server.answerLater();
+    assertEquals("/later|", before.join().body());
+    assertTrue(server.accepted.getFirst().closeFuture().await(10, TimeUnit.SECONDS));
+    goAway(1);
+    assertTrue(server.accepted.get(1).closeFuture().await(10, TimeUnit.SECONDS));
+    assertTrue(server.accepted.get(2).isOpen());
+  }
+
+  @Test
+  void shouldCloseTheConnectionsOfItsServerWhenTheClientCloses() throws Exception {
+    client.get("/never");
+    assertEquals("/|", client.get("/").join().body());
+    goAway(0);
+    client.channel.close();
+    assertTrue(server.accepted.get(1).closeFuture().await(10, TimeUnit.SECONDS));
+    assertTrue(server.accepted.getFirst().closeFuture().await(10, TimeUnit.SECONDS));
+  }
+
+  @Test
+  void shouldCloseAConnectionThatIsOpenedAfterItsClientHasClosed() throws Exception {
+    bench.serverEndpoint = 9;
+    bench.joins = new CompletableFuture<>();
+    try (Http2Client closing = new Http2Client(bench.proxy.firstPort())) {
+      closing.get("/");
+      for (int i = 0; bench.joined.isEmpty(); i++) {
+        assertTrue(i < 1000, "it joins");
+        Thread.sleep(10);
+      }
+    }
+    assertEquals(Verdict.ERROR, bench.record().verdict());
+    bench.joins.complete(null);
+    assertEquals(bench.joined.getFirst(), bench.left.poll(10, TimeUnit.SECONDS));
+    assertEquals(1, bench.joined.size());
+    assertEquals(0, server.requests.size());
   }
 }

@@ -11,6 +11,7 @@ import io.netty.channel.MultiThreadIoEventLoopGroup;
 import io.netty.channel.nio.NioIoHandler;
 import io.netty.channel.socket.nio.NioServerSocketChannel;
 import io.netty.handler.codec.http2.DefaultHttp2DataFrame;
+import io.netty.handler.codec.http2.DefaultHttp2GoAwayFrame;
 import io.netty.handler.codec.http2.DefaultHttp2Headers;
 import io.netty.handler.codec.http2.DefaultHttp2HeadersFrame;
 import io.netty.handler.codec.http2.DefaultHttp2ResetFrame;
@@ -35,12 +36,16 @@ final class Http2Server implements AutoCloseable {
   final List<Http2Headers> trailers = new CopyOnWriteArrayList<>();
   final AtomicInteger connections = new AtomicInteger();
 
+  /** Its connections, the oldest first. */
+  final List<Channel> accepted = new CopyOnWriteArrayList<>();
+
   /** How many bytes it has written of long responses. */
   final AtomicLong poured = new AtomicLong();
 
   /** Whether it reads the bodies of {@code /count} that come from now on. */
   volatile boolean reads = true;
 
+  private final List<Runnable> later = new CopyOnWriteArrayList<>();
   private final List<Channel> unread = new CopyOnWriteArrayList<>();
   private final EventLoopGroup loop = new MultiThreadIoEventLoopGroup(1, NioIoHandler.newFactory());
   private final Channel listener;
@@ -55,6 +60,7 @@ final class Http2Server implements AutoCloseable {
                   @Override
                   protected void initChannel(Channel made) {
                     connections.incrementAndGet();
+                    accepted.add(made);
                     made.pipeline()
                         .addLast(
                             Http2FrameCodecBuilder.forServer().build(),
@@ -74,6 +80,20 @@ final class Http2Server implements AutoCloseable {
 
   int port() {
     return ((InetSocketAddress) listener.localAddress()).getPort();
+  }
+
+  /** Answers the requests of {@code /later} that there are. */
+  void answerLater() {
+    later.forEach(Runnable::run);
+    later.clear();
+  }
+
+  /** Asks for no more streams on one of its connections, which it does not close. */
+  void goAway(int connection) {
+    accepted
+        .get(connection)
+        .writeAndFlush(new DefaultHttp2GoAwayFrame(Http2Error.NO_ERROR))
+        .syncUninterruptibly();
   }
 
   /** Reads all bodies from now on. */
@@ -119,6 +139,8 @@ final class Http2Server implements AutoCloseable {
       ReferenceCountUtil.release(message);
       if (path.equals("/reset")) {
         ctx.writeAndFlush(new DefaultHttp2ResetFrame(Http2Error.ENHANCE_YOUR_CALM));
+      } else if (isEnd && path.equals("/later")) {
+        later.add(() -> ctx.executor().execute(() -> answer(ctx)));
       } else if (isEnd && !path.equals("/never")) {
         answer(ctx);
       }

@@ -243,6 +243,12 @@ class Http2UpgradeTest {
       final List<Integer> statuses = answers.stream().map(a -> a.join().status()).toList();
       assertEquals(9, statuses.stream().filter(status -> status == 200).count(), "" + statuses);
       assertEquals(51, statuses.stream().filter(status -> status == 503).count(), "" + statuses);
+      client.channel.close();
+      for (int i = 0; small.proxy.connections() > 0; i++) {
+        assertTrue(i < 1000, () -> small.proxy.connections() + " connections");
+        Thread.sleep(10);
+      }
+      assertEquals(0, small.proxy.connections());
     }
   }
 

@@ -6,6 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
 /** WebSocket and CONNECT over sockets. */
@@ -46,6 +48,28 @@ class TunnelHandlerTest {
           "end of GET /ws HTTP/1.1",
           new String(client.in().readAllBytes(), StandardCharsets.US_ASCII));
       assertEquals(101, bench.record().status());
+    }
+  }
+
+  @Test
+  void shouldPassWhatTheClientSendsAfterTheServerHasEnded() throws Exception {
+    final CompletableFuture<String> late = new CompletableFuture<>();
+    try (OriginServer server =
+            new OriginServer(
+                connection -> {
+                  connection.request();
+                  connection.send(SWITCHING + "hi");
+                  connection.socket.shutdownOutput();
+                  late.complete(
+                      new String(connection.in().readAllBytes(), StandardCharsets.US_ASCII));
+                });
+        ProxyBench bench = new ProxyBench(server.port());
+        HttpSocket client = bench.client()) {
+      assertEquals(101, client.send(UPGRADE).response().status());
+      assertEquals("hi", new String(client.in().readAllBytes(), StandardCharsets.US_ASCII));
+      client.send("late");
+      client.socket.shutdownOutput();
+      assertEquals("late", late.get(20, TimeUnit.SECONDS));
     }
   }
 

@@ -16,6 +16,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
@@ -336,6 +337,33 @@ class UpstreamTest {
         });
   }
 
+  /** The time limit is for this attempt, not for what the answer of the datapath is used for. */
+  @Test
+  void shouldAnswer503WhereItDoesNotJoinInTime() throws Exception {
+    with(
+        HttpSocket::request,
+        context -> context.retries(0).connectTimeout(Duration.ofMillis(50)),
+        (server, bench, client) -> {
+          bench.serverEndpoint = 9;
+          bench.joins = new CompletableFuture<>();
+          try (HttpSocket asking = bench.client()) {
+            assertEquals(503, asking.get("/").status());
+          }
+          assertEquals(bench.joined.getFirst(), bench.left.poll(10, TimeUnit.SECONDS));
+          assertFalse(bench.joins.isDone());
+          assertEquals(0, server.connections.get());
+        });
+  }
+
+  @Test
+  void shouldKeepAnotherConnectionInPlaceOfOneThatHasClosed() {
+    final ExchangeBench bench = new ExchangeBench();
+    bench.server().close();
+    final EmbeddedSocket next = new EmbeddedSocket();
+    bench.connection.upstream().keep(next);
+    assertTrue(next.isOpen());
+  }
+
   @Test
   void shouldKeepOneConnectionOfHttp1OrNineForStreams() {
     final ExchangeBench bench = new ExchangeBench();
@@ -377,9 +405,16 @@ class UpstreamTest {
     assertEquals(1, bench.clients.refused());
     ask(bench);
     assertEquals(2, bench.clients.refused());
+    assertEquals(List.of(503), statuses(bench), "one has no answer yet");
     server.close();
+    bench.records.clear();
     ask(bench);
     assertEquals(2, bench.clients.refused(), "none is open");
+    assertEquals(List.of(503), statuses(bench));
+  }
+
+  private static List<Integer> statuses(ExchangeBench bench) {
+    return bench.records.stream().map(RequestRecord::status).toList();
   }
 
   private static void ask(ExchangeBench bench) {

@@ -63,7 +63,7 @@ public final class PolicyEvents implements Consumer<Supplier<CommittedRules>> {
     int bytes = 3;
     for (int i = 0; i < label.length(); i++) {
       final char character = label.charAt(i);
-      final boolean isPlain = character >= ' ' && character < 0x7f;
+      final boolean isPlain = character >= ' ' && character < 0x80;
       bytes += isPlain && character != '"' && character != '\\' ? 1 : LONGEST_CHARACTER;
     }
     return bytes;

@@ -24,6 +24,7 @@ import org.agrona.concurrent.ControlledMessageHandler;
 import org.agrona.concurrent.ControlledMessageHandler.Action;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.agrona.concurrent.ringbuffer.ManyToOneRingBuffer;
+import org.agrona.concurrent.ringbuffer.RingBuffer;
 import org.agrona.concurrent.ringbuffer.RingBufferDescriptor;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
@@ -162,6 +163,11 @@ final class Subscriber implements DatapathEvents.FlowSubscriber, Runnable {
     memory.close();
   }
 
+  /** Returns whether the memory of the queue is not freed yet. */
+  boolean hasMemory() {
+    return memory.scope().isAlive();
+  }
+
   private static void close(AutoCloseable resource) {
     try {
       resource.close();
@@ -245,9 +251,7 @@ final class Subscriber implements DatapathEvents.FlowSubscriber, Runnable {
       if (!flows.read(at, copy, 0)) {
         left.addAndGet(isAnySent ? 1 : 0);
       } else if (isWanted(kept)) {
-        if (out.remaining() < FLOW_FRAME) {
-          send();
-        }
+        makeRoom(FLOW_FRAME);
         begin(MonitorStream.FLOW);
         copy.getBytes(0, out, FlowEventFlyweight.LENGTH);
         end();
@@ -256,17 +260,21 @@ final class Subscriber implements DatapathEvents.FlowSubscriber, Runnable {
     }
     if ((mask & MonitorStream.REQUESTS) != 0) {
       for (final AgentEvents.Event request : requests) {
-        if (out.remaining() < MonitorStream.HEADER_BYTES + Long.BYTES + request.json().length) {
-          send();
-        }
+        makeRoom(MonitorStream.HEADER_BYTES + Long.BYTES + request.json().length);
         begin(MonitorStream.AGENT);
         out.putLong(request.timeNs()).put(request.json());
         end();
       }
     }
-    send();
+    send(); // a loss has room after it
     begin(MonitorStream.KEPT);
     end();
+  }
+
+  private void makeRoom(int bytes) throws IOException {
+    if (out.remaining() < bytes) {
+      send();
+    }
   }
 
   /** Returns where live events begin, which the first one says that wants to know. */
@@ -389,7 +397,7 @@ final class Subscriber implements DatapathEvents.FlowSubscriber, Runnable {
     }
     final int captured = capturesPackets() ? event.capturedLength() : 0;
     final int index = queue.tryClaim(MonitorStream.FLOW, FlowEventFlyweight.LENGTH + captured);
-    if (index < 0) {
+    if (index == RingBuffer.INSUFFICIENT_CAPACITY) {
       left.incrementAndGet();
       return;
     }
@@ -404,7 +412,7 @@ final class Subscriber implements DatapathEvents.FlowSubscriber, Runnable {
       return;
     }
     final int index = queue.tryClaim(MonitorStream.TRANSLATION, TranslationEventFlyweight.LENGTH);
-    if (index < 0) {
+    if (index == RingBuffer.INSUFFICIENT_CAPACITY) {
       left.incrementAndGet();
       return;
     }
@@ -435,8 +443,9 @@ final class Subscriber implements DatapathEvents.FlowSubscriber, Runnable {
     final byte[] json = event.json();
     final int length = Long.BYTES + json.length;
     final boolean isTooLong = json.length > LONGEST_AGENT_EVENT || length > queue.maxMsgLength();
-    final int index = isTooLong ? -1 : queue.tryClaim(MonitorStream.AGENT, length);
-    if (index < 0) {
+    final int index =
+        isTooLong ? RingBuffer.INSUFFICIENT_CAPACITY : queue.tryClaim(MonitorStream.AGENT, length);
+    if (index == RingBuffer.INSUFFICIENT_CAPACITY) {
       left.incrementAndGet();
       return;
     }

@@ -15,13 +15,18 @@ public final class AgentEventsFixture implements AutoCloseable {
   private static final Duration LIMIT = Duration.ofSeconds(10);
   private static final Duration QUIET = Duration.ofMillis(100);
 
-  /** Keeps three requests. */
-  public final AgentEvents agent = new AgentEvents(3, false);
+  public final AgentEvents agent;
 
   private final Path socket;
   private final MonitorServer server;
 
+  /** Of events that keep three requests. */
   public AgentEventsFixture(Path directory) throws IOException {
+    this(directory, new AgentEvents(3, false));
+  }
+
+  AgentEventsFixture(Path directory, AgentEvents agent) throws IOException {
+    this.agent = agent;
     socket = directory.resolve("agent-monitor.sock");
     server = MonitorServer.start(socket, null, 1000, 128, "1.2.3", new NoFlowEvents(), agent);
   }

@@ -18,13 +18,10 @@ import agent.client.MonitorEvent.Place;
 import agent.client.MonitorEvent.Translation;
 import agent.contract.monitor.MonitorStream;
 import agent.datapath.manager.spec.DatapathEvents;
-import agent.datapath.manager.spec.FlowRing;
 import agent.maps.layout.DropReason;
 import agent.maps.layout.EventType;
 import agent.maps.layout.FlowEventFlyweight;
-import agent.maps.layout.MetricsDirection;
 import agent.maps.layout.TranslationEventFlyweight;
-import agent.maps.layout.TranslationPlace;
 import agent.testkit.HeapAllocation;
 import java.io.EOFException;
 import java.io.IOException;
@@ -42,13 +39,9 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
-import org.agrona.concurrent.UnsafeBuffer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -61,110 +54,15 @@ class MonitorServerTest {
   private static final Duration QUIET = Duration.ofMillis(100);
   private static final int QUEUE = 100;
   private static final int PACKET_BYTES = 64;
-  private static final int LONGEST = 65_535;
+  private static final int LONGEST = MonitoredDatapath.LONGEST_PACKET;
   private static final int FLOWS =
       MonitorStream.DROPS | MonitorStream.VERDICTS | MonitorStream.TRACES;
 
   @TempDir private Path directory;
-  private final Datapath datapath = new Datapath();
+  private final MonitoredDatapath datapath = new MonitoredDatapath();
   private final AgentEvents agent = new AgentEvents();
   private Path socket;
   private MonitorServer server;
-
-  private static final class Datapath implements DatapathEvents {
-    private final List<FlowSubscriber> subscribers = new CopyOnWriteArrayList<>();
-    private final UnsafeBuffer record =
-        new UnsafeBuffer(new byte[FlowEventFlyweight.LENGTH + LONGEST]);
-    private final FlowEventFlyweight event = new FlowEventFlyweight().wrap(record, 0);
-    private final TranslationEventFlyweight translation =
-        new TranslationEventFlyweight()
-            .wrap(new UnsafeBuffer(new byte[TranslationEventFlyweight.LENGTH]), 0);
-    private CompletableFuture<Void> emitting = CompletableFuture.completedFuture(null);
-    private final AtomicLong polls = new AtomicLong();
-    private volatile long lost;
-    private volatile FlowRing flows = ring(0);
-
-    void emit(EventType type, int port) {
-      emit(type, port, new byte[0]);
-    }
-
-    void emit(EventType type, int port, byte[] captured) {
-      record.putBytes(FlowEventFlyweight.LENGTH, captured);
-      event
-          .clear()
-          .timestampNs(System.nanoTime())
-          .type(type.number())
-          .reason(DropReason.POLICY_DENIED.number())
-          .direction(MetricsDirection.INGRESS.number())
-          .family(4)
-          .protocol(6)
-          .endpointId(7)
-          .sourceIdentity(256)
-          .destinationIdentity(257)
-          .length(60)
-          .capturedLength(captured.length)
-          .sourcePort(port)
-          .destinationPort(80)
-          .sourceAddress(0x0a010009L << 32, 0)
-          .destinationAddress(0x0a010007L << 32, 0);
-      flows.append(event);
-      subscribers.forEach(subscriber -> subscriber.onEvent(event));
-      polls.incrementAndGet();
-    }
-
-    void translate(int port) {
-      translation
-          .timestampNs(System.nanoTime())
-          .type(EventType.TRANSLATION.number())
-          .place(TranslationPlace.NETWORK.number())
-          .family(4)
-          .protocol(17)
-          .serviceId(9)
-          .sourcePort(port);
-      subscribers.forEach(subscriber -> subscriber.onTranslation(translation));
-      polls.incrementAndGet();
-    }
-
-    @Override
-    public CompletableFuture<Void> subscribe(FlowSubscriber subscriber) {
-      subscribers.add(subscriber);
-      return emitting;
-    }
-
-    @Override
-    public void unsubscribe(FlowSubscriber subscriber) {
-      subscribers.remove(subscriber);
-    }
-
-    @Override
-    public long polls() {
-      return polls.get();
-    }
-
-    @Override
-    public long received() {
-      return 0;
-    }
-
-    @Override
-    public long lost() {
-      return lost;
-    }
-
-    @Override
-    public long suppressed() {
-      return 0;
-    }
-
-    @Override
-    public FlowRing flows() {
-      return flows;
-    }
-  }
-
-  private static FlowRing ring(int events) {
-    return new FlowRing(events, Set.of(), System::nanoTime);
-  }
 
   @BeforeEach
   void start() throws IOException {
@@ -335,31 +233,16 @@ class MonitorServerTest {
       old.connect(UnixDomainSocketAddress.of(socket));
       final ByteBuffer subscribe = ByteBuffer.allocate(12).order(ByteOrder.LITTLE_ENDIAN);
       old.write(subscribe.putInt(12).putInt(16).putInt(MonitorStream.DROPS).flip());
-      final ByteBuffer hello = frame(old);
+      final ByteBuffer hello = SubscriberBench.frame(old);
       assertEquals(1, hello.getShort(4), "HELLO");
       assertEquals(1, hello.getShort(8), "version");
       assertEquals(72, hello.getShort(10));
       datapath.emit(EventType.DROP, 1, bytes(40));
       assertEquals(40, ((Packet) capturing.next(LIMIT)).bytes().remaining());
-      final ByteBuffer flow = frame(old);
+      final ByteBuffer flow = SubscriberBench.frame(old);
       assertEquals(2, flow.getShort(4), "FLOW");
       assertEquals(8 + 72, flow.capacity());
       assertEquals(0, flow.get(8 + 37) | flow.get(8 + 38) | flow.get(8 + 39), "reserved");
-    }
-  }
-
-  private static ByteBuffer frame(SocketChannel from) throws IOException {
-    final ByteBuffer length = ByteBuffer.allocate(4).order(ByteOrder.LITTLE_ENDIAN);
-    fill(from, length);
-    final ByteBuffer frame =
-        ByteBuffer.allocate(length.getInt(0)).order(ByteOrder.LITTLE_ENDIAN).position(4);
-    fill(from, frame);
-    return frame;
-  }
-
-  private static void fill(SocketChannel from, ByteBuffer to) throws IOException {
-    while (to.hasRemaining()) {
-      assertTrue(from.read(to) >= 0);
     }
   }
 
@@ -369,7 +252,7 @@ class MonitorServerTest {
 
   @Test
   void shouldSendWhatIsKeptBeforeWhatIsLive() throws IOException {
-    datapath.flows = ring(4);
+    datapath.flows = MonitoredDatapath.ring(4);
     for (int i = 1; i <= 6; i++) {
       datapath.emit(EventType.DROP, i);
     }
@@ -391,7 +274,7 @@ class MonitorServerTest {
 
   @Test
   void shouldEndTheStreamAfterWhatIsKeptWhereThatAloneIsWanted() throws IOException {
-    datapath.flows = ring(8);
+    datapath.flows = MonitoredDatapath.ring(8);
     datapath.emit(EventType.DROP, 1);
     datapath.emit(EventType.TRACE, 2);
     datapath.emit(EventType.DROP, 3);
@@ -422,7 +305,7 @@ class MonitorServerTest {
   void shouldLeaveNoEventOutAndSendNoneTwiceBetweenKeptAndLiveOnes() throws Exception {
     server.close();
     server = MonitorServer.start(socket, null, 1 << 16, PACKET_BYTES, "1.2.3", datapath, agent);
-    datapath.flows = ring(1 << 12);
+    datapath.flows = MonitoredDatapath.ring(1 << 12);
     final Thread emitter =
         Thread.ofPlatform()
             .daemon()
@@ -458,7 +341,7 @@ class MonitorServerTest {
   @Test
   void shouldCountKeptEventsThatAreOverwrittenBeforeTheyAreSent() throws IOException {
     final int kept = 1 << 16;
-    datapath.flows = ring(kept);
+    datapath.flows = MonitoredDatapath.ring(kept);
     for (int i = 0; i < kept; i++) {
       datapath.emit(EventType.DROP, 1);
     }
@@ -641,7 +524,8 @@ class MonitorServerTest {
     for (int i = 0; i < 32; i++) {
       clients.add(open(MonitorStream.DROPS));
     }
-    assertThrows(IOException.class, () -> open(MonitorStream.DROPS));
+    final IOException refused = assertThrows(IOException.class, () -> open(MonitorStream.DROPS));
+    assertFalse(refused.getMessage().contains("did not answer"), refused.getMessage());
     clients.removeFirst().close();
     await(() -> datapath.subscribers.size() == 31);
     awaitSubscribers(31);
@@ -680,6 +564,40 @@ class MonitorServerTest {
     }
     assertFalse(Files.exists(socket));
     assertEquals(0, server.subscribers());
+  }
+
+  private static List<String> threads() {
+    return Thread.getAllStackTraces().keySet().stream()
+        .map(Thread::getName)
+        .filter(name -> name.startsWith("monitor-"))
+        .sorted()
+        .toList();
+  }
+
+  @Test
+  void shouldEndItsThreadsBeforeItIsClosed() throws IOException {
+    try (MonitorClient _ = open(MonitorStream.DROPS)) {
+      assertEquals(
+          List.of("monitor-" + ProcessHandle.current().pid(), "monitor-accept"), threads());
+      server.close();
+      assertEquals(List.of(), threads());
+    }
+  }
+
+  /** It does not wait on for a subscriber whose programs do not emit events yet. */
+  @Test
+  void shouldStayInterruptedWhereItIsClosed() throws Exception {
+    datapath.emitting = new CompletableFuture<>();
+    try (SocketChannel waiting = SocketChannel.open(StandardProtocolFamily.UNIX)) {
+      waiting.connect(UnixDomainSocketAddress.of(socket));
+      waiting.write(SubscriberBench.frame(MonitorStream.SUBSCRIBE, MonitorStream.DROPS));
+      await(() -> !datapath.subscribers.isEmpty());
+      Thread.currentThread().interrupt();
+      server.close();
+      assertTrue(Thread.interrupted());
+    } finally {
+      datapath.emitting.complete(null);
+    }
   }
 
   /** While the client reads, and while it does not. */

@@ -1,6 +1,7 @@
 package agent.server.monitor;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.client.MonitorClient;
@@ -14,6 +15,8 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.json.JsonMapper;
 
 /** What a subscriber gets of changes of the rules. */
 @Timeout(60)
@@ -74,5 +77,34 @@ class PolicyEventsTest {
       final String escaped = AgentEventsFixture.next(client);
       assertTrue(escaped.endsWith(",\"labels-left-out\":984}"), escaped);
     }
+  }
+
+  /** A label of one byte of JSON a character, and one more of six of them. */
+  @Test
+  void shouldFillTheRoomForLabelsToTheLastByte() throws IOException {
+    try (MonitorClient client = fixture.subscribe()) {
+      for (final char plain : new char[] {' ', '~', 0x7f}) {
+        final String longest = ("" + plain).repeat(4096 - 3);
+        assertFits(longest, client);
+        assertDoesNotFit(longest + plain, client);
+      }
+      for (final char escaped : new char[] {0x1f, '"', '\\', 0x80}) {
+        final String longest = ("" + escaped).repeat(682);
+        assertFits(longest + "a", client);
+        assertDoesNotFit(longest + "aa", client);
+      }
+    }
+  }
+
+  private void assertFits(String label, MonitorClient client) throws IOException {
+    events.accept(() -> new CommittedRules(4, 1, 1, 0, Set.of(label)));
+    final JsonNode json = new JsonMapper().readTree(AgentEventsFixture.next(client));
+    assertEquals(label, json.get("labels").get(0).asString());
+    assertFalse(json.has("labels-left-out"));
+  }
+
+  private void assertDoesNotFit(String label, MonitorClient client) throws IOException {
+    events.accept(() -> new CommittedRules(5, 1, 1, 0, Set.of(label)));
+    assertTrue(AgentEventsFixture.next(client).endsWith("\"labels\":[],\"labels-left-out\":1}"));
   }
 }

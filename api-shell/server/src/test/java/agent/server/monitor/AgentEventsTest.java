@@ -1,0 +1,67 @@
+package agent.server.monitor;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.client.MonitorClient;
+import agent.contract.monitor.MonitorStream;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Which requests are kept, and when events are worth their making. */
+@Timeout(60)
+class AgentEventsTest {
+  @TempDir private Path directory;
+
+  @Test
+  void shouldHearRequestsAtAllTimesOnlyWhereSomeAreKept() {
+    assertTrue(new AgentEvents(1, true).hearsRequests());
+    assertFalse(new AgentEvents(0, true).hearsRequests());
+    assertFalse(new AgentEvents(1, false).hearsRequests());
+    assertFalse(new AgentEvents(1, true).isHeard());
+  }
+
+  /** One of {@code bytes} bytes of JSON. */
+  private static Map<String, String> request(int bytes) {
+    return Map.of("path", "/".repeat(bytes - "{\"path\":\"\"}".length()));
+  }
+
+  @Test
+  void shouldKeepNoRequestOfMoreThanEightKibibytes() {
+    final AgentEvents agent = new AgentEvents(2, true);
+    agent.publishRequest(request(8 * 1024));
+    agent.publishRequest(request(8 * 1024 + 1));
+    assertEquals(8 * 1024, agent.kept().getFirst().json().length);
+    assertEquals(1, agent.kept().size());
+  }
+
+  @Test
+  void shouldTellRequestsOfWhichNoneAreKept() throws IOException {
+    try (AgentEventsFixture fixture = new AgentEventsFixture(directory, new AgentEvents());
+        MonitorClient client = fixture.subscribe(MonitorStream.REQUESTS)) {
+      fixture.agent.publishRequest(Map.of("path", "/"));
+      assertEquals("{\"path\":\"/\"}", AgentEventsFixture.next(client));
+      assertEquals(0, fixture.agent.kept().size());
+    }
+  }
+
+  /** What cannot be written as JSON is left out; what comes after it is told. */
+  @Test
+  void shouldLeaveOutWhatIsNoJson() throws IOException {
+    try (AgentEventsFixture fixture = new AgentEventsFixture(directory);
+        MonitorClient client = fixture.subscribe()) {
+      final List<Object> endless = new ArrayList<>();
+      endless.add(endless);
+      fixture.agent.publish(Map.of("kind", endless));
+      fixture.agent.publish(Map.of("kind", "next"));
+      assertEquals("{\"kind\":\"next\"}", AgentEventsFixture.next(client));
+    }
+  }
+}
