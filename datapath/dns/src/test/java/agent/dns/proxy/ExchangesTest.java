@@ -210,6 +210,19 @@ class ExchangesTest {
   }
 
   @Test
+  void shouldAnswerAFailureInPlaceOfWhatItCannotRead() throws Exception {
+    open(LONG, LONG);
+    final DnsExchange exchange = ask();
+    final byte[] answer = answer(exchange, ZONE);
+    parts.exchanges.onAnswer(exchange, Arrays.copyOf(answer, answer.length - 1));
+    assertReplies(Rcode.SERVFAIL);
+    assertTold(WWW + " 2 ERROR [] 0");
+    assertOutstanding(0);
+    assertEquals(1, counted(DnsCounter.ERROR));
+    assertCounted(new Messages(1, 0, 0, 0), new Messages(1, 0, 0, 1));
+  }
+
+  @Test
   void shouldForgetAQuestionAtItsDeadline() throws Exception {
     open(Duration.ZERO, LONG);
     final List<DnsExchange> exchanges = List.of(ask(), ask());
