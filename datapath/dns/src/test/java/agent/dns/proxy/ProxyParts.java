@@ -5,8 +5,9 @@ import agent.types.IpAddress;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 
-/** The parts of a proxy whose thread does not run: the test does its work. */
+/** The parts of a proxy, whose thread does nothing at its ticks: the test does that work. */
 final class ProxyParts implements AutoCloseable {
   private static final IpAddress CLIENT = IpAddress.parse("127.0.0.1");
 
@@ -16,6 +17,7 @@ final class ProxyParts implements AutoCloseable {
   final Exchanges exchanges;
   final UdpUpstreams upstreams;
   final TcpClients connections;
+  private boolean isStarted;
 
   ProxyParts(DnsProxyContext.Times times, DnsProxyContext.Limits limits) throws IOException {
     final DnsProxyContext context = rig.context().times(times).limits(limits).conclude();
@@ -28,6 +30,37 @@ final class ProxyParts implements AutoCloseable {
   /** Returns the flow of a client of the loopback interface to the server. */
   RedirectedFlow flow(int protocol, int clientPort) {
     return rig.redirect.find(protocol, CLIENT, clientPort, 0).orElseThrow();
+  }
+
+  /** Starts the thread, which waits for the sockets from now on. */
+  void start() {
+    isStarted = true;
+    loop.start(
+        () -> {},
+        () -> {
+          upstreams.closeAll();
+          connections.closeAll();
+        });
+  }
+
+  /** What the thread does for the test. */
+  interface Work<T> {
+    T run() throws IOException;
+  }
+
+  /** Has the thread do something, and what that leaves for later; returns its result. */
+  <T> T onThread(Work<T> work) {
+    final CompletableFuture<T> done = new CompletableFuture<>();
+    loop.tell(
+        () -> {
+          try {
+            final T result = work.run();
+            loop.later(() -> done.complete(result));
+          } catch (IOException | RuntimeException | Error e) {
+            done.completeExceptionally(e);
+          }
+        });
+    return done.join();
   }
 
   /** A client that keeps what it is told. */
@@ -70,12 +103,9 @@ final class ProxyParts implements AutoCloseable {
 
   @Override
   public void close() throws IOException {
-    loop.start(
-        () -> {},
-        () -> {
-          upstreams.closeAll();
-          connections.closeAll();
-        });
+    if (!isStarted) {
+      start();
+    }
     loop.close();
     rig.close();
   }
