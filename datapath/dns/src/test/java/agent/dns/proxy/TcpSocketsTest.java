@@ -262,6 +262,25 @@ class TcpSocketsTest {
   }
 
   @Test
+  void shouldAskAgainWhereAServerThatDoesNotReadCloses() throws Exception {
+    serve();
+    final TcpPeer client = connect();
+    ask(client);
+    final TcpPeer peer = accept();
+    fill(TcpUpstream.class);
+    for (int i = 0; i < 6; i++) {
+      client.send(Arrays.copyOf(question(WWW), QUARTER - 2));
+    }
+    awaitInterest(0, TcpClient.class);
+    reset(peer);
+    for (int i = 0; i < 6; i++) {
+      assertEquals(Rcode.SERVFAIL, DnsQuestion.codeOf(client.receive()));
+    }
+    answer(accept());
+    assertEquals(Rcode.NOERROR, DnsQuestion.codeOf(client.receive()));
+  }
+
+  @Test
   void shouldCloseTheConnectionOfAClientThatTakesNoAnswer() throws Exception {
     parts.rig.redirect.serverEndpoint = 9;
     serve();
