@@ -137,6 +137,7 @@ class DnsProxyRoomTest {
         ProxyRig.Tcp second = rig.new Tcp();
         ProxyRig.Tcp third = rig.new Tcp()) {
       assertTrue(third.isEnded());
+      assertEquals(1, rig.count(DnsCounter.ERROR));
       for (final ProxyRig.Tcp client : List.of(first, second)) {
         client.send(question(WWW));
         assertEquals(Rcode.NOERROR, client.receive()[3] & 0xf);
