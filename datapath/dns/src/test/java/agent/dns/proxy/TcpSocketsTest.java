@@ -324,8 +324,16 @@ class TcpSocketsTest {
     assertEquals(1, parts.onThread(() -> parts.uses.all.connections));
     answer(peer);
     client.receive();
-    step();
-    assertEquals(0, parts.onThread(() -> parts.uses.all.connections));
+    final TcpClient socket = socket(TcpClient.class);
+    final int left =
+        parts.onThread(
+            () -> {
+              socket.outstanding(1);
+              socket.outstanding(-1); // used in this very cycle
+              parts.connections.step();
+              return parts.uses.all.connections;
+            });
+    assertEquals(0, left);
     assertTrue(client.isEnded());
     assertTrue(peer.isEnded());
   }
