@@ -71,11 +71,7 @@ public final class DnsProxy implements AutoCloseable {
       ports.close();
       throw new OperationException("DNS proxy: " + IoFailure.reason(e), e);
     }
-    LOGGER.info(
-        "DNS proxy: ports {} to {} of {}",
-        ports.first(),
-        ports.first() + ports.datagrams().size() / addresses.size() - 1,
-        addresses);
+    LOGGER.info("DNS proxy: ports {} to {} of {}", ports.first(), ports.last(), addresses);
     return proxy;
   }
 

@@ -50,7 +50,7 @@ final class PortBlock implements AutoCloseable {
 
   private PortBlock open(List<IpAddress> addresses) throws IOException {
     for (final IpAddress address : addresses) {
-      for (int port = first; port < first + RedirectProxy.PORTS; port++) {
+      for (int port = first; port <= last(); port++) {
         String what = "UDP port " + port + " of " + address;
         try {
           final DatagramChannel datagram = DatagramChannel.open(family(address));
@@ -80,6 +80,10 @@ final class PortBlock implements AutoCloseable {
 
   int first() {
     return first;
+  }
+
+  int last() {
+    return first + RedirectProxy.PORTS - 1;
   }
 
   List<DatagramChannel> datagrams() {

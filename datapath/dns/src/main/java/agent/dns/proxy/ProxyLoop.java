@@ -111,7 +111,7 @@ final class ProxyLoop {
 
   private void work() {
     Runnable next = reports.poll();
-    for (int i = 0; next != null; i++) {
+    for (int i = 1; next != null; i++) {
       next.run();
       next = i < MOST_REPORTS ? reports.poll() : null;
     }

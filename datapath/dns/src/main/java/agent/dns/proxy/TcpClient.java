@@ -99,6 +99,9 @@ final class TcpClient implements DnsExchange.Client, ProxyLoop.Socket {
       owner.exchanges().onMessage(this, messages.next());
     }
     messages.write(channel);
+    if (messages.hasMessage() && hasRoom()) {
+      onRoom(); // what was sent has made room, and no other event may follow
+    }
     if (isInputEnded && outstanding == 0 && !messages.hasMessage()) {
       if (messages.queuedBytes() == 0) {
         close();

@@ -101,8 +101,9 @@ final class TcpUpstream implements DnsExchange.Upstream, ProxyLoop.Socket {
     }
   }
 
+  /** Returns what waits for the server, which is nothing once the connection has ended. */
   int queuedBytes() {
-    return messages.queuedBytes();
+    return isClosed ? 0 : messages.queuedBytes();
   }
 
   @Override

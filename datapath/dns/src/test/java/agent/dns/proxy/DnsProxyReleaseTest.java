@@ -180,6 +180,19 @@ class DnsProxyReleaseTest {
   }
 
   @Test
+  void shouldListenOnIpv6AloneAndNotWithoutAnAddress() throws Exception {
+    rig.redirect.ipv4 = null;
+    assertEquals(
+        "DNS proxy: this node has no address to listen on",
+        assertThrows(OperationException.class, rig::start).getMessage());
+    rig.redirect.hasIpv6 = true;
+    rig.start();
+    assertThrows(
+        IOException.class,
+        () -> new ServerSocket(rig.proxy.firstPort(), 1, InetAddress.getByName("::1")));
+  }
+
+  @Test
   void shouldRefusePortsThatAreNone() {
     assertEquals(
         "--tofqdns-proxy-port: 65529 is not 0 to 65528: the proxy has 8 consecutive ports",

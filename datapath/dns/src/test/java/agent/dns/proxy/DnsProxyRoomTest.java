@@ -17,6 +17,8 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -31,6 +33,7 @@ import org.xbill.DNS.Rcode;
 class DnsProxyRoomTest {
   private static final String WWW = "www.example.com.";
   private static final Duration LONG = Duration.ofMinutes(1);
+  private static final Duration SHORT = Duration.ofMillis(200);
   private static final Times TIMES = new Times(LONG, LONG, LONG, LONG);
 
   private ProxyRig rig;
@@ -93,20 +96,24 @@ class DnsProxyRoomTest {
   }
 
   @ParameterizedTest
-  @CsvSource({"1, 100", "100, 1"})
+  @CsvSource({"2, 100", "100, 2"})
   void shouldCloseTheSocketThatHasBeenIdleForTheLongestTime(int sockets, int ofEndpoint)
       throws Exception {
     answers();
     rig.redirect.serverEndpoint = 9;
     rig.start(rig.context().times(TIMES).limits(new Limits(100, 100, sockets, ofEndpoint, 10, 10)));
-    for (int i = 0; i < 3; i++) {
-      try (ProxyRig.Udp client = rig.new Udp()) {
+    try (ProxyRig.Udp first = rig.new Udp();
+        ProxyRig.Udp second = rig.new Udp();
+        ProxyRig.Udp third = rig.new Udp();
+        ProxyRig.Udp fourth = rig.new Udp()) {
+      for (final ProxyRig.Udp client : List.of(first, second, first, third, fourth)) {
         assertAnswered(Rcode.NOERROR, client);
         assertAnswered(Rcode.NOERROR, client);
       }
     }
-    assertEquals(3, rig.redirect.joined.size());
-    assertEquals(rig.redirect.joined.subList(0, 2), rig.redirect.left);
+    final List<Integer> joined = rig.redirect.joined;
+    assertEquals(4, joined.size());
+    assertEquals(List.of(joined.get(1), joined.get(0)), rig.redirect.left);
     for (final int port : rig.redirect.left) {
       await(() -> isFree(port));
     }
@@ -130,6 +137,7 @@ class DnsProxyRoomTest {
         ProxyRig.Tcp second = rig.new Tcp();
         ProxyRig.Tcp third = rig.new Tcp()) {
       assertTrue(third.isEnded());
+      assertEquals(1, rig.count(DnsCounter.ERROR));
       for (final ProxyRig.Tcp client : List.of(first, second)) {
         client.send(question(WWW));
         assertEquals(Rcode.NOERROR, client.receive()[3] & 0xf);
@@ -161,11 +169,10 @@ class DnsProxyRoomTest {
   @Test
   void shouldCloseTheSocketOfAQuestionThatHasHadNoAnswer() throws Exception {
     answersNothing();
-    final Duration shortly = Duration.ofMillis(60);
     rig.redirect.serverEndpoint = 9;
     rig.start(
         rig.context()
-            .times(new Times(shortly, LONG, shortly, LONG))
+            .times(new Times(SHORT, LONG, SHORT, LONG))
             .limits(new Limits(1, 1, 1, 1, 1, 1)));
     try (ProxyRig.Udp client = rig.new Udp()) {
       client.send(question(WWW));
@@ -214,7 +221,7 @@ class DnsProxyRoomTest {
   void shouldKeepASocketThatIsNotIdleForLong() throws Exception {
     answers();
     rig.redirect.serverEndpoint = 9;
-    rig.start(rig.context().times(new Times(Duration.ofMillis(60), LONG, LONG, LONG)));
+    rig.start(rig.context().times(new Times(SHORT, LONG, LONG, LONG)));
     try (ProxyRig.Udp client = rig.new Udp();
         ProxyRig.Udp other = rig.new Udp()) {
       assertAnswered(Rcode.NOERROR, client);
@@ -230,19 +237,23 @@ class DnsProxyRoomTest {
 
   @Test
   void shouldForgetAQuestionOverTcpThatHasHadNoAnswer() throws Exception {
-    answersNothing();
+    final CompletableFuture<ScriptedServer.Reply> late = new CompletableFuture<>();
+    rig.server.script = (question, reply) -> late.complete(reply);
     rig.start(
         rig.context()
-            .times(new Times(Duration.ofMillis(60), LONG, LONG, LONG))
+            .times(new Times(SHORT, LONG, LONG, LONG))
             .limits(new Limits(1, 1, 1, 1, 1, 1)));
     try (ProxyRig.Tcp client = rig.new Tcp()) {
       client.send(question(WWW));
       await(() -> rig.events.size() == 1);
+      late.join().send(ScriptedServer.answer(rig.server.questions.getFirst(), ""));
+      await(() -> rig.count(DnsCounter.SPOOFED) == 1);
       answers();
       client.send(question(WWW));
       assertEquals(Rcode.NOERROR, client.receive()[3] & 0xf);
       assertEquals(1, rig.count(DnsCounter.TIMED_OUT));
     }
+    assertEquals(1, Set.copyOf(rig.server.askers).size(), "one connection to the server");
   }
 
   @Test

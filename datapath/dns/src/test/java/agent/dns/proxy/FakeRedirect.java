@@ -25,7 +25,8 @@ final class FakeRedirect implements RedirectProxy {
 
   @Override
   public Optional<IpAddress> address(boolean ipv6) {
-    return ipv6 && !hasIpv6 ? Optional.empty() : Optional.of(IpAddress.parse(ipv6 ? "::1" : ipv4));
+    final String text = ipv6 ? hasIpv6 ? "::1" : null : ipv4;
+    return Optional.ofNullable(text).map(IpAddress::parse);
   }
 
   @Override

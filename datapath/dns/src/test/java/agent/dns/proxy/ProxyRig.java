@@ -10,14 +10,11 @@ import agent.policy.request.HttpRequest;
 import agent.policy.request.HttpVerdict;
 import agent.policy.request.PolicyRedirect;
 import agent.policy.request.RequestPolicies;
-import java.io.DataInputStream;
-import java.io.DataOutputStream;
 import java.io.IOException;
 import java.net.DatagramPacket;
 import java.net.DatagramSocket;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import java.net.Socket;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
@@ -165,42 +162,9 @@ final class ProxyRig implements AutoCloseable {
   }
 
   /** A client over TCP. */
-  final class Tcp implements AutoCloseable {
-    final Socket socket;
-    private final DataInputStream in;
-    private final DataOutputStream out;
-
+  final class Tcp extends TcpPeer {
     Tcp() throws IOException {
-      socket = new Socket();
-      socket.connect(
-          new InetSocketAddress(InetAddress.getLoopbackAddress(), proxy.firstPort() + 3));
-      socket.setSoTimeout(10_000);
-      in = new DataInputStream(socket.getInputStream());
-      out = new DataOutputStream(socket.getOutputStream());
-    }
-
-    void send(byte[] message) throws IOException {
-      out.writeShort(message.length);
-      out.write(message);
-      out.flush();
-    }
-
-    byte[] receive() throws IOException {
-      return in.readNBytes(in.readUnsignedShort());
-    }
-
-    /** Returns whether the proxy has closed the connection. */
-    boolean isEnded() throws IOException {
-      try {
-        return in.read() < 0;
-      } catch (java.net.SocketException reset) {
-        return true;
-      }
-    }
-
-    @Override
-    public void close() throws IOException {
-      socket.close();
+      super(new InetSocketAddress(InetAddress.getLoopbackAddress(), proxy.firstPort() + 3));
     }
   }
 
