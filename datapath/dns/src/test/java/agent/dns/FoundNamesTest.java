@@ -42,6 +42,7 @@ class FoundNamesTest {
   private volatile boolean fails;
   private volatile boolean failsToSync;
   private volatile CompletableFuture<Void> disk = CompletableFuture.completedFuture(null);
+  private volatile CompletableFuture<Void> gate = CompletableFuture.completedFuture(null);
   private volatile int syncs;
   private Names names;
 
@@ -112,9 +113,10 @@ class FoundNamesTest {
     return names;
   }
 
-  /** Each change is enforced when the test says so. */
+  /** Each change is enforced when the test says so; a closed gate holds the thread of the names. */
   private CompletableFuture<Void> enforce(Map<String, ? extends Collection<IpAddress>> changed) {
     final CompletableFuture<Void> done = new CompletableFuture<>();
+    gate.join();
     synchronized (changes) {
       changes.add(changed);
     }
@@ -186,9 +188,14 @@ class FoundNamesTest {
     assertTrue(found(WWW, "192.0.2.8").isDone());
     assertFalse(found(WWW, "192.0.2.8", "192.0.2.9").isDone());
     enforcement().complete(null);
+    gate = new CompletableFuture<>();
+    final CompletableFuture<Void> other = found("b.example.com.", "192.0.2.7");
     now.updateAndGet(time -> time.plusSeconds(57));
     final CompletableFuture<Void> late = found(WWW, "192.0.2.7");
     assertFalse(late.isDone(), "it could expire before the answer is taken");
+    gate.complete(null);
+    enforcement().complete(null);
+    await(other);
     await(late);
     assertTrue(found(WWW, "192.0.2.7").isDone(), "it stays longer now");
   }
