@@ -24,6 +24,20 @@ final class FoundNames {
   private final AtomicInteger length = new AtomicInteger();
 
   /**
+   * Whether a name has the characters alone that names of rules have, which are those of the store.
+   */
+  static boolean canBeSelected(String name) {
+    for (int i = 0; i < name.length(); i++) {
+      final char one = name.charAt(i);
+      final boolean isLetter = one >= 'a' && one <= 'z' || one == '-' || one == '_';
+      if (!isLetter && (one < '0' || one > '9') && (one != '.' || i == 0)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /**
    * Adds an answer.
    *
    * @throws OperationException where too many wait

@@ -214,7 +214,7 @@ public final class Names implements AutoCloseable {
    *     done
    */
   public CompletableFuture<Void> found(int endpointId, String name, NameResolver.Resolved answer) {
-    if (unreadable != null || answer.addresses().isEmpty() || !canBeSelected(name)) {
+    if (unreadable != null || answer.addresses().isEmpty() || !FoundNames.canBeSelected(name)) {
       return CompletableFuture.completedFuture(null);
     }
     final boolean isFree = isSettled(name, answer.addresses()) || !context.selected().test(name);
@@ -226,18 +226,6 @@ public final class Names implements AutoCloseable {
       done.completeExceptionally(failure);
     }
     return isFree ? CompletableFuture.completedFuture(null) : done;
-  }
-
-  /** Whether it has the characters alone that names of rules have, which are those of the store. */
-  private static boolean canBeSelected(String name) {
-    for (int i = 0; i < name.length(); i++) {
-      final char one = name.charAt(i);
-      final boolean isLetter = one >= 'a' && one <= 'z' || one == '-' || one == '_';
-      if (!isLetter && (one < '0' || one > '9') && (one != '.' || i == 0)) {
-        return false;
-      }
-    }
-    return true;
   }
 
   /** Whether the rules use all of the addresses, and do so until the answer has been taken. */

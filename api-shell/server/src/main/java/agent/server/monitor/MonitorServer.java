@@ -8,6 +8,7 @@ import agent.maps.layout.MetricsDirection;
 import agent.server.socket.SocketFile;
 import agent.types.IoFailure;
 import java.io.IOException;
+import java.lang.foreign.Arena;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
@@ -119,7 +120,7 @@ public final class MonitorServer implements AutoCloseable {
     try {
       final PeerCredentials peer = PeerCredentials.of(((SelChImpl) channel).getFDVal());
       channel.configureBlocking(false);
-      final Subscriber subscriber = new Subscriber(channel, offer);
+      final Subscriber subscriber = new Subscriber(channel, offer, Arena.ofShared());
       final Thread thread =
           Thread.ofPlatform()
               .name("monitor-" + peer.pid())

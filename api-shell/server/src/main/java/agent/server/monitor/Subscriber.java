@@ -75,7 +75,7 @@ final class Subscriber implements DatapathEvents.FlowSubscriber, Runnable {
 
   private final UnsafeBuffer copy = new UnsafeBuffer(new byte[FlowEventFlyweight.LENGTH]);
   private final FlowEventFlyweight kept = new FlowEventFlyweight().wrap(copy, 0);
-  private final Arena memory = Arena.ofShared();
+  private final Arena memory;
   private final ControlledMessageHandler toFrame = this::toFrame;
   private ManyToOneRingBuffer queue;
   private int mask;
@@ -105,10 +105,15 @@ final class Subscriber implements DatapathEvents.FlowSubscriber, Runnable {
       String[] reasons,
       String[] directions) {}
 
-  /** Takes a connection, which is not blocking. */
-  Subscriber(SocketChannel channel, Offer offer) throws IOException {
+  /**
+   * Takes a connection, which is not blocking.
+   *
+   * @param memory for the queue; closed where no event can be on its way into it
+   */
+  Subscriber(SocketChannel channel, Offer offer, Arena memory) throws IOException {
     this.channel = channel;
     this.offer = offer;
+    this.memory = memory;
     datapath = offer.datapath();
     flows = datapath.flows();
     agent = offer.agent();
@@ -161,11 +166,6 @@ final class Subscriber implements DatapathEvents.FlowSubscriber, Runnable {
       }
     }
     memory.close();
-  }
-
-  /** Returns whether the memory of the queue is not freed yet. */
-  boolean hasMemory() {
-    return memory.scope().isAlive();
   }
 
   private static void close(AutoCloseable resource) {

@@ -52,14 +52,14 @@ class AgentEventsTest {
     }
   }
 
-  /** What cannot be written as JSON is left out; what comes after it is told. */
+  /** What cannot be written as JSON is left out; what comes after it is reported. */
   @Test
   void shouldLeaveOutWhatIsNoJson() throws IOException {
     try (AgentEventsFixture fixture = new AgentEventsFixture(directory);
         MonitorClient client = fixture.subscribe()) {
-      final List<Object> endless = new ArrayList<>();
-      endless.add(endless);
-      fixture.agent.publish(Map.of("kind", endless));
+      final List<Object> cyclic = new ArrayList<>();
+      cyclic.add(cyclic);
+      fixture.agent.publish(Map.of("kind", cyclic));
       fixture.agent.publish(Map.of("kind", "next"));
       assertEquals("{\"kind\":\"next\"}", AgentEventsFixture.next(client));
     }

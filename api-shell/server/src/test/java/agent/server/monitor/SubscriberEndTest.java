@@ -83,7 +83,7 @@ class SubscriberEndTest {
     try (SubscriberBench bench = blocked()) {
       bench.subscriber.stop();
       assertTrue(bench.thread.join(SubscriberBench.LIMIT));
-      assertTrue(bench.subscriber.hasMemory(), "the process ends");
+      assertTrue(bench.hasMemory(), "the process ends");
     }
   }
 
@@ -112,7 +112,7 @@ class SubscriberEndTest {
       bench.client.shutdownOutput();
       awaitState(bench, Thread.State.TIMED_WAITING);
       assertEquals(0, datapath.subscribers.size());
-      assertTrue(bench.subscriber.hasMemory(), "an event may be on its way into it");
+      assertTrue(bench.hasMemory(), "an event may be on its way into it");
       datapath.polls.incrementAndGet();
       bench.assertLeavesNothing(datapath);
     }
@@ -136,7 +136,7 @@ class SubscriberEndTest {
       bench.assertEnds();
       assertTrue(bench.thread.join(SubscriberBench.LIMIT));
       assertTrue(System.nanoTime() - startNs > 4_000_000_000L);
-      assertTrue(bench.subscriber.hasMemory());
+      assertTrue(bench.hasMemory());
     }
   }
 
@@ -149,7 +149,7 @@ class SubscriberEndTest {
       bench.thread.interrupt();
       assertTrue(bench.thread.join(SubscriberBench.LIMIT));
       assertTrue(bench.isInterrupted);
-      assertTrue(bench.subscriber.hasMemory());
+      assertTrue(bench.hasMemory());
     }
   }
 

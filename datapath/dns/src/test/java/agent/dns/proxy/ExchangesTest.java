@@ -98,7 +98,7 @@ class ExchangesTest {
     assertEquals(List.of(requests, responses), List.of(all.requests(), all.responses()));
   }
 
-  private void assertTold(String... wanted) {
+  private void assertReported(String... wanted) {
     assertEquals(
         List.of(wanted),
         parts.rig.events.stream()
@@ -130,7 +130,7 @@ class ExchangesTest {
     parts.exchanges.onServerFailed(exchange);
     assertReplies(Rcode.NOERROR);
     assertOutstanding(0);
-    assertTold(WWW + " 0 FORWARDED [192.0.2.7] 60");
+    assertReported(WWW + " 0 FORWARDED [192.0.2.7] 60");
     assertCounted(new Messages(1, 1, 0, 0), new Messages(1, 1, 0, 0));
     assertEquals(1, counted(DnsCounter.FORWARDED));
     assertEquals(1, counted(DnsCounter.SPOOFED));
@@ -144,7 +144,7 @@ class ExchangesTest {
     open(LONG, LONG);
     parts.exchanges.onMessage(client, new byte[3]);
     assertReplies();
-    assertTold();
+    assertReported();
     assertCounted(new Messages(1, 0, 0, 1), Messages.NONE);
     assertEquals(1, counted(DnsCounter.RECEIVED));
     assertEquals(1, counted(DnsCounter.ERROR));
@@ -157,7 +157,7 @@ class ExchangesTest {
     parts.rig.denied.add("www.example.com");
     parts.exchanges.onMessage(client, question(WWW));
     assertReplies(Rcode.FORMERR, Rcode.REFUSED);
-    assertTold(". 1 ERROR [] 0", WWW + " 5 DENIED [] 0");
+    assertReported(". 1 ERROR [] 0", WWW + " 5 DENIED [] 0");
     assertCounted(new Messages(2, 0, 1, 1), Messages.NONE);
     assertEquals(1, counted(DnsCounter.ERROR));
     assertEquals(1, counted(DnsCounter.DENIED));
@@ -193,7 +193,7 @@ class ExchangesTest {
     assertOutstanding(0);
     parts.exchanges.onServerFailed(server.asked.getFirst());
     parts.exchanges.expire();
-    assertTold(WWW + " 2 ERROR [] 0", WWW + " 2 ERROR [] 0");
+    assertReported(WWW + " 2 ERROR [] 0", WWW + " 2 ERROR [] 0");
     assertEquals(2, counted(DnsCounter.ERROR));
     assertEquals(0, counted(DnsCounter.TIMED_OUT));
     assertCounted(new Messages(2, 0, 0, 2), Messages.NONE);
@@ -204,7 +204,7 @@ class ExchangesTest {
     open(LONG, LONG);
     parts.exchanges.onServerFailed(ask());
     assertReplies(Rcode.SERVFAIL);
-    assertTold(WWW + " 2 ERROR [] 0");
+    assertReported(WWW + " 2 ERROR [] 0");
     assertOutstanding(0);
     assertCounted(new Messages(1, 0, 0, 0), new Messages(0, 0, 0, 1));
   }
@@ -216,7 +216,7 @@ class ExchangesTest {
     final byte[] answer = answer(exchange, ZONE);
     parts.exchanges.onAnswer(exchange, Arrays.copyOf(answer, answer.length - 1));
     assertReplies(Rcode.SERVFAIL);
-    assertTold(WWW + " 2 ERROR [] 0");
+    assertReported(WWW + " 2 ERROR [] 0");
     assertOutstanding(0);
     assertEquals(1, counted(DnsCounter.ERROR));
     assertCounted(new Messages(1, 0, 0, 0), new Messages(1, 0, 0, 1));
@@ -231,7 +231,7 @@ class ExchangesTest {
     assertEquals(exchanges, server.forgotten);
     assertOutstanding(0);
     assertEquals(2, counted(DnsCounter.TIMED_OUT));
-    assertTold(WWW + " -1 ERROR [] 0", WWW + " -1 ERROR [] 0");
+    assertReported(WWW + " -1 ERROR [] 0", WWW + " -1 ERROR [] 0");
     assertCounted(new Messages(2, 0, 0, 0), new Messages(0, 0, 0, 2));
     parts.exchanges.onAnswer(exchanges.getFirst(), new byte[12]);
     assertEquals(1, counted(DnsCounter.SPOOFED));
@@ -282,7 +282,7 @@ class ExchangesTest {
     assertReplies(Rcode.SERVFAIL);
     assertOutstanding(0);
     assertEquals(1, counted(DnsCounter.UNENFORCED));
-    assertTold(WWW + " 2 ERROR [192.0.2.7] 60");
+    assertReported(WWW + " 2 ERROR [192.0.2.7] 60");
     assertCounted(new Messages(1, 0, 0, 0), new Messages(1, 0, 0, 1));
     assertEquals(
         List.of(IpAddress.parse("192.0.2.7")), parts.rig.found.getFirst().answer().addresses());

@@ -63,7 +63,7 @@ final class ProxyParts implements AutoCloseable {
     return done.join();
   }
 
-  /** A client that keeps what it is told. */
+  /** A client that keeps what it is reported. */
   static final class Asker implements DnsExchange.Client {
     final RedirectedFlow flow;
     final List<byte[]> replies = new ArrayList<>();
