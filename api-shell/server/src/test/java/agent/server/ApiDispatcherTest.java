@@ -122,19 +122,10 @@ class ApiDispatcherTest {
     try (RawClient client = server.connect()) {
       client.send(head("PUT", "/policy", "Content-Length: " + 100L * LIMIT + "\r\n"));
       final byte[] part = new byte[LIMIT / 16];
-      for (int i = 0; i < 4 * 16; i++) {
-        client.send(part);
-      }
+      client.send(part, 4 * 16);
       assertTrue(client.readAnswer().startsWith("HTTP/1.1 413 "));
-      assertThrows(
-          IOException.class,
-          () -> {
-            for (int i = 0;
-                i < 4 * 16;
-                i++) { // more than is discarded, and the socket has room for
-              client.send(part);
-            }
-          });
+      // more than is discarded, and the socket has room for
+      assertThrows(IOException.class, () -> client.send(part, 4 * 16));
     }
   }
 

@@ -111,18 +111,9 @@ class ApiServerTest {
         RawClient client = server.connect()) {
       client.send("PUT /policy HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
       final byte[] chunk = ("10000\r\n" + "x".repeat(LIMIT / 16) + "\r\n").getBytes();
-      for (int i = 0; i < 3 * 16; i++) {
-        client.send(chunk);
-      }
-      assertThrows(
-          IOException.class,
-          () -> {
-            for (int i = 0;
-                i < 4 * 16;
-                i++) { // more than is discarded, and the socket has room for
-              client.send(chunk);
-            }
-          });
+      client.send(chunk, 3 * 16);
+      // more than is discarded, and the socket has room for
+      assertThrows(IOException.class, () -> client.send(chunk, 4 * 16));
     }
   }
 }

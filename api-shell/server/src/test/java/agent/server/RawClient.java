@@ -22,6 +22,13 @@ final class RawClient implements AutoCloseable {
     return send(text.getBytes(StandardCharsets.UTF_8));
   }
 
+  RawClient send(byte[] bytes, int times) throws IOException {
+    for (int i = 0; i < times; i++) {
+      send(bytes);
+    }
+    return this;
+  }
+
   RawClient send(byte[] bytes) throws IOException {
     final ByteBuffer buffer = ByteBuffer.wrap(bytes);
     while (buffer.hasRemaining()) {

@@ -13,6 +13,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 
 /** Connections of one I/O thread, and their clients; no listener accepts them. */
 final class AcceptedSockets {
@@ -66,5 +67,19 @@ final class AcceptedSockets {
     server.close();
     ioThread.shutdown();
     assertTrue(ioThread.join(Duration.ofSeconds(60)));
+  }
+
+  /** Holds a thread, with what it is asked for meanwhile, until the latch is counted down. */
+  static CountDownLatch hold(UnixIoThread ioThread) {
+    final CountDownLatch held = new CountDownLatch(1);
+    ioThread.execute(
+        () -> {
+          try {
+            held.await();
+          } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+          }
+        });
+    return held;
   }
 }

@@ -120,15 +120,7 @@ class OpenConnectionsTest {
   void shouldCloseOneAtATime() throws Exception {
     connect(1);
     connect(2);
-    final CountDownLatch held = new CountDownLatch(1);
-    ioThread.execute(
-        () -> {
-          try {
-            held.await();
-          } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-          }
-        });
+    final CountDownLatch held = AcceptedSockets.hold(ioThread);
     open.closeLongestIdle(System.nanoTime());
     open.closeLongestIdle(System.nanoTime());
     held.countDown();

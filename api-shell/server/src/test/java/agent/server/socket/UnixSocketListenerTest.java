@@ -326,16 +326,8 @@ class UnixSocketListenerTest {
     final UnixSocketListener listener = listener(1, 8);
     listener.start();
     connect();
-    final CountDownLatch held = new CountDownLatch(1);
     final UnixIoThread ioThread = (UnixIoThread) next().getIoThread();
-    ioThread.execute(
-        () -> {
-          try {
-            held.await();
-          } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-          }
-        });
+    final CountDownLatch held = AcceptedSockets.hold(ioThread);
     Thread.currentThread().interrupt();
     listener.close();
     assertTrue(Thread.interrupted(), "its caller was interrupted");

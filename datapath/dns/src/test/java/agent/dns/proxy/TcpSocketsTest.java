@@ -236,6 +236,13 @@ class TcpSocketsTest {
     awaitInterest(READ, TcpUpstream.class);
   }
 
+  /** Each question takes a quarter of the bytes that may wait. */
+  private void askAtLength(TcpPeer client, int questions) throws IOException {
+    for (int i = 0; i < questions; i++) {
+      client.send(Arrays.copyOf(question(WWW), QUARTER - 2));
+    }
+  }
+
   /** Up to 256 KiB wait for a server, and the question that goes beyond that. */
   @Test
   void shouldLetAClientWaitWhoseServerDoesNotReadItsQuestions() throws Exception {
@@ -246,9 +253,7 @@ class TcpSocketsTest {
     answer(peer);
     client.receive();
     final long zeros = fill(TcpUpstream.class);
-    for (int i = 0; i < 6; i++) {
-      client.send(Arrays.copyOf(question(WWW), QUARTER - 2));
-    }
+    askAtLength(client, 6);
     awaitCount(DnsCounter.RECEIVED, 6);
     awaitInterest(0, TcpClient.class);
     awaitInterest(READ | WRITE, TcpUpstream.class);
@@ -272,9 +277,7 @@ class TcpSocketsTest {
     ask(client);
     final TcpPeer peer = accept();
     fill(TcpUpstream.class);
-    for (int i = 0; i < 6; i++) {
-      client.send(Arrays.copyOf(question(WWW), QUARTER - 2));
-    }
+    askAtLength(client, 6);
     awaitInterest(0, TcpClient.class);
     reset(peer);
     for (int i = 0; i < 6; i++) {
