@@ -29,10 +29,12 @@ struct node_config {
 	__u8 native4[4];
 	__u8 native6[16];
 	__u8 nat46_range[16]; /* IPv6 packets to addresses with its first 96 bits become IPv4 packets */
+	__u16 socket_port_first; /* the kernel takes ports for sockets of this node from here; masqueraded flows get others */
+	__u16 socket_ports; /* the number of them; 0: masqueraded flows may get any */
 	__u8 enable_nat46;
-	__u8 reserved[3];
+	__u8 reserved[7];
 };
-_Static_assert(sizeof(struct node_config) == 144, "node_config");
+_Static_assert(sizeof(struct node_config) == 152, "node_config");
 
 const volatile struct node_config node_config;
 

@@ -308,6 +308,11 @@ static __always_inline int endpoint_ask(struct __sk_buff *skb, const struct endp
 	if (!reason && unlikely(flow->redirect) && !(old && old->flags & CONNTRACK_PROXIED)) {
 		reason = DROP_NO_PROXY; /* an established connection cannot begin to pass a proxy */
 		flow->denied_side = own_side(hook);
+		if (old && judgement->initiator == (hook == METRICS_EGRESS ? PACKET_SOURCE : PACKET_DESTINATION) &&
+		    redirect_may_begin(packet, old->flags)) {
+			old = NULL; /* the client's next packet takes the place of the entry */
+			judgement->put_flags = BPF_ANY;
+		}
 		if (!old && hook == METRICS_EGRESS && ENDPOINT_OPTION(CONNTRACK)) {
 			reason = redirect_open(skb, packet, judgement);
 			forget_range(reason);

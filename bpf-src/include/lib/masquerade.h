@@ -275,23 +275,50 @@ static __always_inline __u64 packet_hash(const struct packet *packet)
 			  packet->destination_port_be, packet->protocol);
 }
 
+/* Returns whether a packet comes from a port of those that the kernel takes for sockets of this node. */
+static __always_inline bool port_is_of_sockets(const struct packet *packet)
+{
+	return (__u32)bpf_ntohs(packet->source_port_be) - node_config.socket_port_first < node_config.socket_ports &&
+	       !packet_is_icmp(packet);
+}
+
+/* Returns the port of a number: one of those that the kernel takes for sockets of this node, or one of the others. */
+static __always_inline __u32 masquerade_port(__u32 number, bool of_sockets)
+{
+	const __u32 ports = node_config.socket_ports;
+	__u32 port;
+
+	if (ports && of_sockets)
+		return node_config.socket_port_first + number % ports;
+	port = MASQUERADE_PORT_FIRST + number % (MASQUERADE_PORTS - ports);
+	return port < node_config.socket_port_first ? port : port + ports;
+}
+
+/* Returns a number of the sender of a packet, which has one port for all destinations where that is free. */
+static __always_inline __u64 sender_hash(const struct packet *packet)
+{
+	return tuple_hash(packet->source.halves, packet->source.halves, packet->source_port_be, 0, packet->protocol);
+}
+
 /*
- * Opens the second leg with the port of the workload, or another where that is taken; returns an enum masquerade_try.
+ * Opens the second leg with the port of the workload, or another where that is taken or a socket of this node could get
+ * it: the kernel does not know this flow when it takes a port for a socket. Returns an enum masquerade_try.
  */
 __global int masquerade_take_port(struct __sk_buff *skb, const struct packet *packet, __u64 now)
 {
+	int result = MASQUERADE_TAKEN;
 	__u64 number;
-	int result;
 
 	if (!packet)
 		return MASQUERADE_FULL;
-	result = masquerade_try(skb, now, bpf_ntohs(packet->source_port_be));
+	if (!port_is_free(packet) || !port_is_of_sockets(packet))
+		result = masquerade_try(skb, now, bpf_ntohs(packet->source_port_be));
 	if (result != MASQUERADE_TAKEN || !port_is_free(packet))
 		return result;
-	number = packet_hash(packet);
+	number = sender_hash(packet);
 	unrolled
 	for (int i = 1; i < MASQUERADE_TRIES; i++) {
-		result = masquerade_try(skb, now, MASQUERADE_PORT_FIRST + (number >> 32) % MASQUERADE_PORTS);
+		result = masquerade_try(skb, now, masquerade_port(number >> 32, i >= MASQUERADE_TRIES / 2));
 		if (result != MASQUERADE_TAKEN)
 			return result;
 		number = number * 0x5851f42d4c957f2d + 1; /* a sequence of its own: equal steps would meet in runs */

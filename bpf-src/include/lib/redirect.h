@@ -65,6 +65,16 @@ static __always_inline bool redirect_may_take(const struct conntrack_entry *take
 		server[0] == packet->destination.halves[0] && server[1] == packet->destination.halves[1]);
 }
 
+/*
+ * Returns whether a flow that passes no proxy may begin to with a packet of its client: it is no connection, or one whose
+ * server has not answered.
+ */
+static __always_inline bool redirect_may_begin(const struct packet *packet, __u32 flags)
+{
+	return packet->protocol == IPPROTO_UDP ||
+	       (tcp_is_opening(packet->tcp_flags) && !(flags & CONNTRACK_SEEN_REPLY));
+}
+
 /* Finds a port of the proxy for the flow, and has judge_scratch show the packet to it; returns a drop reason. */
 __global int redirect_choose(struct __sk_buff *skb, const struct packet *packet, __u32 kind, __u64 now)
 {

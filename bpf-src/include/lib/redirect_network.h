@@ -80,9 +80,13 @@ __global int redirect_from_network(struct __sk_buff *skb, const struct packet *p
 	judgement->source_side = side;
 	entry = conntrack_find(packet);
 	if (entry && !conntrack_is_expired(entry, judgement->now) &&
-	    !conntrack_is_reopened(entry->flags, side, packet->protocol, packet->tcp_flags))
-		return entry_is_proxied(entry) ? redirect_follow_outside(skb, packet, judgement, entry)
-					       : REDIRECT_UNKNOWN;
+	    !conntrack_is_reopened(entry->flags, side, packet->protocol, packet->tcp_flags)) {
+		if (entry_is_proxied(entry))
+			return redirect_follow_outside(skb, packet, judgement, entry);
+		if (entry->flags & (CONNTRACK_PROXIED | CONNTRACK_REWRITTEN) ||
+		    !conntrack_is_initiator(entry->flags, side) || !redirect_may_begin(packet, entry->flags))
+			return REDIRECT_UNKNOWN;
+	}
 	if (entry) {
 		judgement->put_flags = BPF_ANY;
 		judgement->overflow = !!(entry->flags & CONNTRACK_OVERFLOW);

@@ -14,6 +14,7 @@ import agent.datapath.manager.spec.FlowRing;
 import agent.datapath.manager.spec.Masquerading;
 import agent.datapath.manager.spec.ServiceEntries;
 import agent.datapath.manager.spec.ServiceEntries.Backend;
+import agent.datapath.manager.spec.SocketPorts;
 import agent.maps.layout.BackendState;
 import agent.maps.layout.ServiceForwarding;
 import agent.maps.layout.ServiceScope;
@@ -82,7 +83,9 @@ final class BalancerReport {
               .cgroupRoot(group.path())
               .gateway4(IpAddress.parse("10.77.0.1"))
               .gateway6(IpAddress.parse("fd77::1"))
-              .masquerading(new Masquerading(Map.of(DEVICE, RoutedDevice.OWN), null, null, null))
+              .masquerading(
+                  new Masquerading(
+                      Map.of(DEVICE, RoutedDevice.OWN), null, null, SocketPorts.NONE, null))
               .balancing(new Balancing(DEVICE, RoutedDevice.OWN));
       RoutedDevice.route(host, DEVICE);
       return host.run(

@@ -1,12 +1,14 @@
 package agent.launcher;
 
 import agent.datapath.manager.spec.Masquerading;
+import agent.datapath.manager.spec.SocketPorts;
 import agent.launcher.options.Nat46Range;
 import agent.launcher.options.OptionException;
 import agent.launcher.options.OptionValues;
 import agent.node.FamilyAddressing;
 import agent.node.NodeAddressing;
 import agent.node.NodeOptions;
+import agent.node.Sysctls;
 import agent.node.netfilter.MasqueradeRules;
 import agent.node.netfilter.MasqueradedRange;
 import agent.types.AddressPair;
@@ -18,6 +20,8 @@ import java.util.Map;
 
 /** The options of masquerading, and of the translation to IPv4. */
 final class MasqueradeOptions {
+  private static final String PORT_RANGE = "ip_local_port_range";
+
   private final OptionValues options;
 
   MasqueradeOptions(OptionValues options) {
@@ -31,9 +35,10 @@ final class MasqueradeOptions {
   /** Returns what the programs masquerade: without the option, no flow of a workload. */
   Masquerading masquerading(Map<String, AddressPair> addresses, NodeAddressing addressing) {
     final Prefix nat46 = Nat46Range.of(options);
+    final SocketPorts ports = SocketPorts.parse(Sysctls.ofKernel().get("ipv4", PORT_RANGE));
     return isOn()
-        ? new Masquerading(addresses, native4(addressing), native6(addressing), nat46)
-        : new Masquerading(addresses, Prefix.ALL_IPV4, Prefix.ALL_IPV6, nat46);
+        ? new Masquerading(addresses, native4(addressing), native6(addressing), ports, nat46)
+        : new Masquerading(addresses, Prefix.ALL_IPV4, Prefix.ALL_IPV6, ports, nat46);
   }
 
   /** Whether rules of the agent masquerade where the stack routes flows. */

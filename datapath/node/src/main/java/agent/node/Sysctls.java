@@ -2,6 +2,7 @@ package agent.node;
 
 import agent.types.OperationException;
 import java.io.IOException;
+import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -10,6 +11,8 @@ import java.util.Optional;
 
 /** The sysctls of the calling thread's network namespace, below {@code /proc/sys/net}. */
 public final class Sysctls {
+  private static final int LONGEST_VALUE = 4096;
+
   private final Path root;
 
   /**
@@ -93,8 +96,13 @@ public final class Sysctls {
     return root.resolve(Path.of("", path));
   }
 
+  /**
+   * Reads a value by one call: the kernel gives the second one nothing, however short the first.
+   */
   private static String read(Path file) throws IOException {
-    return new String(Files.readAllBytes(file), StandardCharsets.US_ASCII).trim();
+    try (InputStream in = Files.newInputStream(file)) {
+      return new String(in.readNBytes(LONGEST_VALUE), StandardCharsets.US_ASCII).trim();
+    }
   }
 
   private static OperationException failed(String[] path, String what, IOException failure) {

@@ -70,7 +70,11 @@ import org.agrona.MutableDirectBuffer;
  * |                          nat46_range                          |
  * |                           (16 bytes)                          |
  * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+ * |       socket_port_first       |         socket_ports          |
+ * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
  * |  enable_nat46 |                    reserved                   |
+ * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+ * |                              ...                              |
  * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
  * </pre>
  */
@@ -100,9 +104,11 @@ public final class NodeConfigFlyweight {
   public static final int NATIVE4_OFFSET = NATIVE6_LENGTH_OFFSET + SIZE_OF_BYTE;
   public static final int NATIVE6_OFFSET = NATIVE4_OFFSET + 4;
   public static final int NAT46_RANGE_OFFSET = NATIVE6_OFFSET + 16;
-  public static final int ENABLE_NAT46_OFFSET = NAT46_RANGE_OFFSET + 16;
+  public static final int SOCKET_PORT_FIRST_OFFSET = NAT46_RANGE_OFFSET + 16;
+  public static final int SOCKET_PORTS_OFFSET = SOCKET_PORT_FIRST_OFFSET + SIZE_OF_SHORT;
+  public static final int ENABLE_NAT46_OFFSET = SOCKET_PORTS_OFFSET + SIZE_OF_SHORT;
   public static final int RESERVED_OFFSET = ENABLE_NAT46_OFFSET + SIZE_OF_BYTE;
-  public static final int LENGTH = RESERVED_OFFSET + 3;
+  public static final int LENGTH = RESERVED_OFFSET + 7;
 
   public static final StructSpec STRUCT =
       StructSpec.named("node_config", LENGTH)
@@ -129,8 +135,10 @@ public final class NodeConfigFlyweight {
           .bytes("native4", NATIVE4_OFFSET, 4)
           .bytes("native6", NATIVE6_OFFSET, 16)
           .bytes("nat46_range", NAT46_RANGE_OFFSET, 16)
+          .scalar("socket_port_first", SOCKET_PORT_FIRST_OFFSET, U16)
+          .scalar("socket_ports", SOCKET_PORTS_OFFSET, U16)
           .scalar("enable_nat46", ENABLE_NAT46_OFFSET, U8)
-          .bytes("reserved", RESERVED_OFFSET, 3)
+          .bytes("reserved", RESERVED_OFFSET, 7)
           .build();
 
   private MutableDirectBuffer buffer;
@@ -438,6 +446,28 @@ public final class NodeConfigFlyweight {
   /** Sets {@code fragments_per_second} of one endpoint. */
   public NodeConfigFlyweight fragmentsPerSecond(int value) {
     buffer.putShort(offset + FRAGMENTS_PER_SECOND_OFFSET, (short) value);
+    return this;
+  }
+
+  /** Returns {@code socket_port_first} of the ports that sockets of the node get by themselves. */
+  public int socketPortFirst() {
+    return buffer.getShort(offset + SOCKET_PORT_FIRST_OFFSET) & 0xffff;
+  }
+
+  /** Sets {@code socket_port_first} of the ports that sockets of the node get by themselves. */
+  public NodeConfigFlyweight socketPortFirst(int value) {
+    buffer.putShort(offset + SOCKET_PORT_FIRST_OFFSET, (short) value);
+    return this;
+  }
+
+  /** Returns {@code socket_ports}, which masqueraded flows do not get; 0: they may get any. */
+  public int socketPorts() {
+    return buffer.getShort(offset + SOCKET_PORTS_OFFSET) & 0xffff;
+  }
+
+  /** Sets {@code socket_ports}, which masqueraded flows do not get; 0: they may get any. */
+  public NodeConfigFlyweight socketPorts(int value) {
+    buffer.putShort(offset + SOCKET_PORTS_OFFSET, (short) value);
     return this;
   }
 }

@@ -243,8 +243,8 @@ class ShippedLayoutTest {
     for (final DataSectionLayout.Location location : rodata.variables()) {
       names.add(location.name() + " " + location.typeName() + " " + location.size());
     }
-    assertTrue(names.contains("node_config node_config 144"), names.toString());
-    assertEquals(144, rodata.variable("node_config").size());
+    assertTrue(names.contains("node_config node_config 152"), names.toString());
+    assertEquals(152, rodata.variable("node_config").size());
     assertTrue(rodata.variables().stream().noneMatch(it -> it.name().startsWith("endpoint")));
     assertTrue(rodata.has("node_config") && !rodata.has("absent"));
     assertThrows(BtfException.class, () -> rodata.variable("absent"));

@@ -16,6 +16,7 @@ import agent.datapath.manager.spec.Balancing;
 import agent.datapath.manager.spec.DatapathContext;
 import agent.datapath.manager.spec.Masquerading;
 import agent.datapath.manager.spec.ServiceEntries;
+import agent.datapath.manager.spec.SocketPorts;
 import agent.maps.layout.BackendState;
 import agent.maps.layout.DropReason;
 import agent.maps.layout.MetricsDirection;
@@ -74,7 +75,7 @@ class DirectReturnTrafficKernelTest {
             .context()
             .cgroupRoot(network.group.path())
             .devices(Map.of(DEVICE, index(DEVICE), BACKEND_DEVICE, index(BACKEND_DEVICE)))
-            .masquerading(new Masquerading(addresses, null, null, null))
+            .masquerading(new Masquerading(addresses, null, null, SocketPorts.NONE, null))
             .balancing(hasBalancer ? new Balancing(DEVICE, up) : Balancing.NONE);
     final DatapathManager manager = network.node.launch(context);
     serve(manager, ServiceForwarding.DSR, BACKEND4, BACKEND6);

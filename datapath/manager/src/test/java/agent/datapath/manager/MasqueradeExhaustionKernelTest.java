@@ -9,6 +9,7 @@ import agent.datapath.manager.spec.ConntrackLifetimes;
 import agent.datapath.manager.spec.Masquerading;
 import agent.datapath.manager.spec.ModuleHealth;
 import agent.datapath.manager.spec.ModuleHealth.Level;
+import agent.datapath.manager.spec.SocketPorts;
 import agent.maps.kernel.BatchWriter;
 import agent.maps.kernel.BpfMap;
 import agent.maps.layout.Conntrack4KeyFlyweight;
@@ -166,7 +167,8 @@ class MasqueradeExhaustionKernelTest {
                 .conntrackAnyMax(TABLE)
                 .conntrackLifetimes(new ConntrackLifetimes(60, 60, LIFETIME_SEC, LIFETIME_SEC))
                 .devices(Map.of(DEVICE, up.hostIfindex()))
-                .masquerading(new Masquerading(Map.of(DEVICE, own), null, null, null)));
+                .masquerading(
+                    new Masquerading(Map.of(DEVICE, own), null, null, SocketPorts.NONE, null)));
     await(manager.bypassStack(true));
     int id = 101;
     for (final Workload workload : List.of(alice, bob)) {

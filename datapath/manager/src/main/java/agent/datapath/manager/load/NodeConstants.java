@@ -84,7 +84,9 @@ public final class NodeConstants {
             .flowSharePercent(context.flowSharePercent())
             .fragmentsPerSecond(FRAGMENTS_PER_SECOND)
             .eventsPerSecond(context.eventsPerSecond())
-            .payloadBytes(context.payloadBytes());
+            .payloadBytes(context.payloadBytes())
+            .socketPortFirst(context.masquerading().socketPorts().first())
+            .socketPorts(context.masquerading().socketPorts().count());
     final IpAddress gateway4 = context.gateway4();
     if (gateway4 != null) {
       node.gateway4((int) gateway4.low()).node4((int) context.node4().low());

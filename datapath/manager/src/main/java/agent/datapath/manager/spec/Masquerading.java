@@ -11,12 +11,18 @@ import java.util.Map;
  * @param addresses those that they get by each device at the start, by its name
  * @param native4 the IPv4 prefix to which packets are not masqueraded, or null
  * @param native6 the IPv6 prefix to which packets are not masqueraded, or null
+ * @param socketPorts those that no flow gets, unless all others are taken
  * @param nat46Range the IPv6 prefix of 96 bits to which packets become IPv4 packets, or null
  */
 public record Masquerading(
-    Map<String, AddressPair> addresses, Prefix native4, Prefix native6, Prefix nat46Range) {
+    Map<String, AddressPair> addresses,
+    Prefix native4,
+    Prefix native6,
+    SocketPorts socketPorts,
+    Prefix nat46Range) {
   /** Flows keep their addresses. */
-  public static final Masquerading NONE = new Masquerading(Map.of(), null, null, null);
+  public static final Masquerading NONE =
+      new Masquerading(Map.of(), null, null, SocketPorts.NONE, null);
 
   public Masquerading {
     addresses = Map.copyOf(addresses);

@@ -11,6 +11,7 @@ import agent.datapath.manager.compile.ProgramObjects;
 import agent.datapath.manager.spec.ConntrackLifetimes;
 import agent.datapath.manager.spec.DatapathContext;
 import agent.datapath.manager.spec.Masquerading;
+import agent.datapath.manager.spec.SocketPorts;
 import agent.maps.btf.Btf;
 import agent.maps.btf.DataSectionLayout;
 import agent.maps.btf.ElfObject;
@@ -104,11 +105,21 @@ class LoadTimeConstantsTest {
   void shouldWriteTheRangeOfNat46() {
     final Prefix range = Prefix.parse("2001:db8:46:1:0:7::/96");
     final DatapathContext context =
-        context().masquerading(new Masquerading(Map.of(), null, null, range));
+        context().masquerading(new Masquerading(Map.of(), null, null, SocketPorts.NONE, range));
     assertEquals(1, node(context, NodeConfigFlyweight::enableNat46));
     assertEquals(0x2001_0db8_0046_0001L, node(context, NodeConfigFlyweight::nat46RangeHigh));
     assertEquals(0x0000_0007_0000_0000L, node(context, NodeConfigFlyweight::nat46RangeLow));
     assertEquals(0, node(context(), NodeConfigFlyweight::enableNat46));
+  }
+
+  @Test
+  void shouldWriteThePortsOfSockets() {
+    final SocketPorts ports = new SocketPorts(32_768, 28_232);
+    final DatapathContext context =
+        context().masquerading(new Masquerading(Map.of(), null, null, ports, null));
+    assertEquals(32_768, node(context, NodeConfigFlyweight::socketPortFirst));
+    assertEquals(28_232, node(context, NodeConfigFlyweight::socketPorts));
+    assertEquals(0, node(context(), NodeConfigFlyweight::socketPorts));
   }
 
   private static DatapathContext context() {

@@ -16,6 +16,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.maps.layout.DropReason;
 import agent.maps.layout.EndpointOption;
@@ -268,10 +269,7 @@ class MasqueradeKernelTest {
     for (int i = 0; i < 500; i++) {
       for (final ScenarioHost client : List.of(ALICE, BOB)) {
         node.fromWorkload(client, sent(family, client, 2000 + i, PEER, UDP, true)).passes();
-        final byte[] shown =
-            node.forwardedToNetwork(sent(family, client, 2000 + i, PEER, UDP, true)).frame();
-        final int at = family == Family.IPV4 ? 34 : 54;
-        ports.add((shown[at] & 0xff) << 8 | shown[at + 1] & 0xff);
+        ports.add(portOf(family, client, 2000 + i, PEER, UDP));
       }
     }
     assertEquals(1000, ports.size());
@@ -297,6 +295,48 @@ class MasqueradeKernelTest {
         assertNotEquals(OWN, portOf(family, ALICE, protocol));
       }
     }
+  }
+
+  /** The kernel does not know which of its ports flows of workloads have. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldLeaveSocketsOfTheNodeTheirPorts(Family family) {
+    node.socketPorts(OWN, 20_000);
+    for (final int protocol : PROTOCOLS) {
+      for (final int port : new int[] {OWN, OWN + 19_999}) {
+        node.fromWorkload(ALICE, sent(family, ALICE, port, PEER, protocol, true)).passes();
+        final int shown = portOf(family, ALICE, port, PEER, protocol);
+        assertTrue(shown < OWN || shown >= OWN + 20_000, () -> "port " + shown);
+        node.fromNetwork(answer(family, shown, PEER, protocol, true))
+            .reachesAs(ALICE, back(family, ALICE, port, PEER, protocol, true));
+        node.fromWorkload(ALICE, sent(family, ALICE, port, FAR, protocol, true)).passes();
+        assertEquals(shown, portOf(family, ALICE, port, FAR, protocol), "of another destination");
+      }
+      for (final int port : new int[] {OWN - 1, OWN + 20_000}) {
+        node.fromWorkload(ALICE, sent(family, ALICE, port, PEER, protocol, true)).passes();
+        assertEquals(port, portOf(family, ALICE, port, PEER, protocol));
+      }
+    }
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).echoRequest(OWN, 1)).passes();
+    node.forwardedToNetwork(family.packet(ALICE, PEER).echoRequest(OWN, 1))
+        .passesUncountedAs(ofLink(ALICE, family.packet(NODE, PEER)).echoRequest(OWN, 1));
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldTakePortsOfSocketsOfTheNodeWhereOthersAreTaken(Family family) {
+    node.socketPorts(1025, 64_510);
+    final Set<Integer> ports = new HashSet<>();
+    for (int i = 0; i < 2; i++) {
+      node.fromWorkload(ALICE, sent(family, ALICE, OWN + i, PEER, UDP, true)).passes();
+      ports.add(portOf(family, ALICE, OWN + i, PEER, UDP));
+    }
+    assertEquals(Set.of(1024, 65_535), ports);
+    for (int i = 2; i < 10; i++) {
+      node.fromWorkload(ALICE, sent(family, ALICE, OWN + i, PEER, UDP, true)).passes();
+      ports.add(portOf(family, ALICE, OWN + i, PEER, UDP));
+    }
+    assertEquals(10, ports.size(), ports::toString);
   }
 
   @ParameterizedTest
@@ -437,8 +477,14 @@ class MasqueradeKernelTest {
   }
 
   private int portOf(Family family, ScenarioHost client, int protocol) {
+    return portOf(family, client, OWN, PEER, protocol);
+  }
+
+  /** Returns the port that the outside sees of a flow. */
+  private int portOf(
+      Family family, ScenarioHost client, int port, ScenarioHost peer, int protocol) {
     final byte[] frame =
-        node.forwardedToNetwork(sent(family, client, OWN, PEER, protocol, true)).frame();
+        node.forwardedToNetwork(sent(family, client, port, peer, protocol, true)).frame();
     final int at = family == Family.IPV4 ? 34 : 54;
     return (frame[at] & 0xff) << 8 | frame[at + 1] & 0xff;
   }

@@ -205,15 +205,75 @@ class RedirectKernelTest {
     node.policyOf(ALICE).redirectTo(PEER, TCP, PORT, RedirectKind.HTTP);
     node.fromWorkload(ALICE, packet(family, ALICE, CLIENT, PEER, PORT, TCP))
         .dropsFor(DropReason.NO_PROXY);
+    node.policyOf(ALICE).allowTo(FAR, TCP, PORT);
+    node.fromWorkload(ALICE, opening(family.packet(ALICE, FAR), TCP, CLIENT, PORT)).isForwarded();
+    node.toWorkload(ALICE, family.packet(FAR, ALICE).tcp(PORT, CLIENT).syn().ack()).passes();
+    node.policyOf(ALICE).redirectTo(FAR, TCP, PORT, RedirectKind.HTTP);
+    node.raiseGeneration(ALICE.id);
+    node.fromWorkload(ALICE, opening(family.packet(ALICE, FAR), TCP, CLIENT, PORT))
+        .dropsFor(DropReason.NO_PROXY);
+    node.fromWorkload(ALICE, packet(family, ALICE, CLIENT, FAR, PORT, TCP))
+        .dropsFor(DropReason.NO_PROXY);
+  }
+
+  /** A flow that is no connection, or has no answer yet, passes the proxy with its next packet. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldTakeAFlowThatBeganWithoutAProxy(Family family) {
     for (final int protocol : PROTOCOLS) {
-      node.policyOf(ALICE).allowTo(FAR, protocol, PORT);
-      node.fromWorkload(ALICE, opening(family.packet(ALICE, FAR), protocol, CLIENT, PORT))
-          .isForwarded();
-      node.policyOf(ALICE).redirectTo(FAR, protocol, PORT, RedirectKind.HTTP);
-      node.raiseGeneration(ALICE.id);
-      node.fromWorkload(ALICE, packet(family, ALICE, CLIENT, FAR, PORT, protocol))
-          .dropsFor(DropReason.NO_PROXY);
+      for (final boolean isDenied : new boolean[] {true, false}) {
+        final ScenarioHost server = isDenied ? PEER : FAR;
+        final IpPacket query = opening(family.packet(ALICE, server), protocol, CLIENT, PORT);
+        node.policyOf(ALICE).allowTo(server, protocol, PORT);
+        node.fromWorkload(ALICE, query).isForwarded();
+        if (isDenied) {
+          node.policyOf(ALICE).denyTo(server, protocol, PORT);
+          node.raiseGeneration(ALICE.id);
+          node.fromWorkload(ALICE, query).dropsFor(DropReason.POLICY_DENY_RULE);
+        }
+        node.policyOf(ALICE).redirectTo(server, protocol, PORT, RedirectKind.HTTP);
+        node.raiseGeneration(ALICE.id);
+        if (protocol == UDP && !isDenied) {
+          node.toWorkload(ALICE, packet(family, server, PORT, ALICE, CLIENT, UDP))
+              .dropsFor(DropReason.NO_PROXY);
+        }
+        open(family, ALICE, server, protocol);
+        node.toWorkload(ALICE, to(ALICE, packet(family, HOST, PROXY, ALICE, CLIENT, protocol)))
+            .passesAs(to(ALICE, packet(family, server, PORT, ALICE, CLIENT, protocol)));
+        node.flows().delete(family, ALICE, CLIENT, HOST, PROXY, protocol);
+      }
     }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldTakeAConnectionOfTheNetworkThatBeganWithoutAProxy(Family family) {
+    node.policyOf(BOB).allowFrom(FAR, TCP, PORT).allowFrom(PEER, TCP, PORT);
+    node.toWorkload(BOB, opening(family.packet(FAR, BOB), TCP, CLIENT, PORT)).passes();
+    node.toWorkload(BOB, opening(family.packet(PEER, BOB), TCP, CLIENT, PORT)).passes();
+    node.fromWorkload(BOB, family.packet(BOB, PEER).tcp(PORT, CLIENT).syn().ack()).isForwarded();
+    node.policyOf(BOB)
+        .redirectFrom(FAR, TCP, PORT, RedirectKind.HTTP)
+        .redirectFrom(PEER, TCP, PORT, RedirectKind.HTTP);
+    node.raiseGeneration(BOB.id);
+    node.fromNetwork(arriving(opening(family.packet(FAR, BOB), TCP, CLIENT, PORT)))
+        .passesUncountedAs(arriving(opening(family.packet(FAR, HOST), TCP, CLIENT, PROXY)));
+    node.fromNetwork(arriving(opening(family.packet(PEER, BOB), TCP, CLIENT, PORT)))
+        .passesUncounted();
+    node.toWorkload(BOB, opening(family.packet(PEER, BOB), TCP, CLIENT, PORT))
+        .dropsFor(DropReason.NO_PROXY);
+  }
+
+  /** The answers of a server are not the queries of a client. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldNotTakeTheAnswersOfAFlow(Family family) {
+    node.policyOf(BOB).allowFrom(FAR, UDP, PORT);
+    node.toWorkload(BOB, opening(family.packet(FAR, BOB), UDP, CLIENT, PORT)).passes();
+    node.policyOf(BOB).redirectFrom(FAR, UDP, PORT, RedirectKind.HTTP);
+    node.raiseGeneration(BOB.id);
+    node.fromWorkload(BOB, packet(family, BOB, PORT, FAR, CLIENT, UDP))
+        .dropsFor(DropReason.NO_PROXY);
   }
 
   /**

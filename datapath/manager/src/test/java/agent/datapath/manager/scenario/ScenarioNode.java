@@ -85,6 +85,8 @@ final class ScenarioNode implements AutoCloseable {
   private int eventsPerSecond;
   private int payloadBytes = 128;
   private int fragmentsPerSecond = 1024;
+  private int socketPortFirst;
+  private int socketPorts;
   private boolean translates;
   private final Set<ScenarioHost> withoutIpv4 = EnumSet.noneOf(ScenarioHost.class);
 
@@ -223,6 +225,13 @@ final class ScenarioNode implements AutoCloseable {
   /** Translates what workloads send to {@link Nat46Packets#RANGE}. */
   ScenarioNode nat46() {
     translates = true;
+    return this;
+  }
+
+  /** Gives the kernel these ports for sockets of the node. */
+  ScenarioNode socketPorts(int first, int count) {
+    socketPortFirst = first;
+    socketPorts = count;
     return this;
   }
 
@@ -642,7 +651,9 @@ final class ScenarioNode implements AutoCloseable {
         .flowSharePercent(flowSharePercent)
         .fragmentsPerSecond(fragmentsPerSecond)
         .eventsPerSecond(eventsPerSecond)
-        .payloadBytes(payloadBytes);
+        .payloadBytes(payloadBytes)
+        .socketPortFirst(socketPortFirst)
+        .socketPorts(socketPorts);
   }
 
   /** Loads an object with the maps and the constants of this node, which closes it. */

@@ -1,0 +1,39 @@
+package agent.datapath.manager.spec;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+class SocketPortsTest {
+  @ParameterizedTest
+  @CsvSource({
+    "32768\t60999, 32768, 28232",
+    "' 1024 61439 ', 1024, 60416",
+    "1 2000, 1024, 977",
+    "40000 40000, 40000, 1",
+    "61440 65535, 61440, 4096"
+  })
+  void shouldReadTheRangeOfTheKernel(String range, int first, int count) {
+    assertEquals(new SocketPorts(first, count), SocketPorts.parse(range));
+  }
+
+  /** Flows to one destination would have too few ports, or none of these is taken anyway. */
+  @ParameterizedTest
+  @CsvSource({"1024 61440", "1024 65535", "1 65535"})
+  void shouldLeaveOutARangeOfNearlyAllPorts(String range) {
+    assertEquals(SocketPorts.NONE, SocketPorts.parse(range));
+  }
+
+  @Test
+  void shouldRefuseARangeThatIsNone() {
+    assertThrows(IllegalArgumentException.class, () -> new SocketPorts(1023, 10));
+    assertThrows(IllegalArgumentException.class, () -> new SocketPorts(2000, -1));
+    assertThrows(IllegalArgumentException.class, () -> new SocketPorts(65_535, 2));
+    assertThrows(IllegalArgumentException.class, () -> new SocketPorts(1024, 60_417));
+    assertEquals(1, new SocketPorts(65_535, 1).count());
+    assertEquals(60_416, new SocketPorts(1024, 60_416).count());
+  }
+}
