@@ -333,9 +333,11 @@ static __always_inline int endpoint_ask(struct __sk_buff *skb, const struct endp
 		if (!reason)
 			reason = packet_finish_renewed(skb, endpoint, packet, judgement, hook,
 						       judgement_peer(judgement, endpoint));
-		if (!reason && unlikely(memory->entry.flags & CONNTRACK_PROXIED))
+		if (!reason && unlikely(memory->entry.flags & CONNTRACK_PROXIED)) {
+			redirect_renew_leg(packet, &memory->entry);
 			return endpoint_follow_redirect(skb, endpoint, packet, &memory->entry, segment, judgement->now,
 							hook);
+		}
 	} else if (!reason && packet->kind == PACKET_FLOW && flow_tracked_sides(flow) &&
 		   !packet_opens_nothing(packet)) {
 		if (hook == METRICS_EGRESS && unlikely(judgement->translated && judgement->masquerades))

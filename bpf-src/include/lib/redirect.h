@@ -168,6 +168,38 @@ __global int redirect_open(struct __sk_buff *skb, const struct packet *packet, s
 	return reason;
 }
 
+/*
+ * Gives the entry of the client and the proxy the identities that the flow has, whose entry a packet has renewed: the
+ * proxy judges by them.
+ */
+__global int redirect_renew_leg(const struct packet *packet, const struct conntrack_entry *flow)
+{
+	struct judge_scratch *memory = scratch();
+	struct conntrack_entry *leg;
+	enum conntrack_side source, source_there;
+	struct packet *shown;
+
+	if (!packet || !flow || !memory)
+		return 0;
+	shown = &memory->quoted;
+	source = packet_conntrack_side(packet) & 1;
+	__builtin_memcpy(shown, packet, sizeof(*shown));
+	if (conntrack_is_initiator(flow->flags, source)) {
+		__builtin_memcpy(&shown->destination, flow->rewrite_address, sizeof(shown->destination));
+		shown->destination_port_be = flow->rewrite_port_be;
+	} else {
+		__builtin_memcpy(&shown->source, flow->rewrite_address, sizeof(shown->source));
+		shown->source_port_be = flow->rewrite_port_be;
+	}
+	leg = conntrack_find(shown);
+	if (!leg || !(leg->flags & CONNTRACK_PROXIED))
+		return 0;
+	source_there = packet_conntrack_side(shown) & 1;
+	leg->identity[source_there] = flow->identity[source];
+	leg->identity[1 - source_there] = flow->identity[1 - source];
+	return 0;
+}
+
 /* Returns an entry that rewrites what the server sends, or NULL; it is valid until the next entry is prepared. */
 static __always_inline struct conntrack_entry *redirect_of_server(const struct conntrack_entry *entry)
 {

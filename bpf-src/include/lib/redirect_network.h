@@ -39,19 +39,24 @@ __global int redirect_ask(struct __sk_buff *skb, const struct packet *packet, st
 __global int redirect_follow_outside(struct __sk_buff *skb, const struct packet *packet, struct judgement *judgement,
 				     struct conntrack_entry *entry)
 {
+	enum conntrack_side side;
 	int reason;
 
 	if (!packet || !judgement || !entry)
 		return DROP_NO_PROXY;
-	if (!conntrack_is_initiator(entry->flags, packet_conntrack_side(packet) & 1))
+	side = packet_conntrack_side(packet) & 1;
+	if (!conntrack_is_initiator(entry->flags, side))
 		return DROP_NO_PROXY;
 	if (!conntrack_is_current(entry)) {
 		reason = redirect_ask(skb, packet, judgement);
 		forget_range(reason);
 		if (reason)
 			return reason == REDIRECT_UNKNOWN ? DROP_NO_ENDPOINT : reason;
-		if (flow_has_other_parties(&judgement->flow, entry, packet_conntrack_side(packet) & 1))
+		if (flow_has_other_parties(&judgement->flow, entry, side))
 			return DROP_NO_PROXY;
+		entry->identity[side] = judgement->flow.identity[PACKET_SOURCE];
+		entry->identity[1 - side] = judgement->flow.identity[PACKET_DESTINATION];
+		redirect_renew_leg(packet, entry);
 		WRITE_ONCE(entry->generation, judgement->flow.generation);
 	}
 	return redirect_follow(skb, packet, entry, judgement->now);

@@ -16,6 +16,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.bindings.MapFlag;
+import agent.datapath.manager.scenario.Flows.Flow;
 import agent.maps.kernel.EntryBuffer;
 import agent.maps.layout.DropReason;
 import agent.maps.layout.EndpointOption;
@@ -262,6 +263,57 @@ class RedirectKernelTest {
         .passesUncounted();
     node.toWorkload(BOB, opening(family.packet(PEER, BOB), TCP, CLIENT, PORT))
         .dropsFor(DropReason.NO_PROXY);
+  }
+
+  /** The proxy reads them from the entry of the client and itself. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldTellTheProxyTheIdentitiesThatAFlowGets(Family family) {
+    for (final int protocol : PROTOCOLS) {
+      node.writeIdentity(FAR, FAR.identity);
+      node.writeIdentity(ALICE, ALICE.identity);
+      for (final ScenarioHost peer : List.of(FAR, PEER)) {
+        node.policyOf(ALICE).redirectTo(peer, protocol, PORT, RedirectKind.HTTP);
+        node.policyOf(BOB).redirectFrom(peer, protocol, PORT, RedirectKind.HTTP);
+      }
+      node.raiseGeneration(ALICE.id);
+      open(family, ALICE, FAR, protocol);
+      node.fromNetwork(arriving(opening(family.packet(FAR, BOB), protocol, CLIENT, PORT)))
+          .passesUncountedAs(arriving(opening(family.packet(FAR, HOST), protocol, CLIENT, PROXY)));
+      assertEquals(FAR.identity, leg(family, ALICE, protocol).responderIdentity());
+      assertEquals(FAR.identity, leg(family, FAR, protocol).initiatorIdentity());
+
+      node.writeIdentity(FAR, PEER.identity);
+      node.raiseGeneration(0);
+      node.fromWorkload(ALICE, packet(family, ALICE, CLIENT, FAR, PORT, protocol))
+          .passesAs(of(ALICE, packet(family, ALICE, CLIENT, HOST, PROXY, protocol)));
+      assertEquals(PEER.identity, leg(family, ALICE, protocol).responderIdentity());
+      assertEquals(ALICE.identity, leg(family, ALICE, protocol).initiatorIdentity());
+      node.fromNetwork(arriving(packet(family, FAR, CLIENT, BOB, PORT, protocol)))
+          .passesUncountedAs(arriving(packet(family, FAR, CLIENT, HOST, PROXY, protocol)));
+      assertEquals(PEER.identity, leg(family, FAR, protocol).initiatorIdentity());
+      assertEquals(BOB.identity, leg(family, FAR, protocol).responderIdentity());
+      node.flows().delete(family, ALICE, CLIENT, FAR, PORT, protocol);
+      node.flows().delete(family, ALICE, CLIENT, HOST, PROXY, protocol);
+
+      node.policyOf(BOB).allowFromAny(protocol, PORT);
+      node.policyOf(ALICE).redirectTo(BOB, protocol, PORT, RedirectKind.HTTP);
+      node.raiseGeneration(ALICE.id);
+      open(family, ALICE, BOB, protocol);
+      join(family, ALICE, BOB, protocol);
+      node.toWorkload(BOB, to(BOB, opening(family.packet(HOST, BOB), protocol, SOCKET, PORT)))
+          .passesAs(to(BOB, opening(family.packet(ALICE, BOB), protocol, CLIENT, PORT)));
+      node.writeIdentity(ALICE, STRANGER.identity);
+      node.raiseGeneration(ALICE.id);
+      node.fromWorkload(BOB, packet(family, BOB, PORT, ALICE, CLIENT, protocol))
+          .passesAs(of(BOB, packet(family, BOB, PORT, HOST, SOCKET, protocol)));
+      assertEquals(STRANGER.identity, leg(family, ALICE, protocol).initiatorIdentity());
+      assertEquals(BOB.identity, leg(family, ALICE, protocol).responderIdentity());
+    }
+  }
+
+  private Flow leg(Family family, ScenarioHost client, int protocol) {
+    return node.flows().find(family, client, CLIENT, HOST, PROXY, protocol);
   }
 
   /** The answers of a server are not the queries of a client. */
