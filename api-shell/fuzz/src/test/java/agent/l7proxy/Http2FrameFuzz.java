@@ -1,5 +1,6 @@
 package agent.l7proxy;
 
+import agent.datapath.manager.spec.RedirectProxy;
 import agent.datapath.manager.spec.RedirectedFlow;
 import agent.fuzz.FuzzInputs;
 import agent.maps.layout.PolicyDirection;
@@ -21,6 +22,8 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
 
 /**
  * Frames of an HTTP/2 client behind its preface. What is judged of them is a request that a server
@@ -76,11 +79,12 @@ public final class Http2FrameFuzz {
     final Judge judge = new Judge();
     final EmbeddedChannel client = EmbeddedChannel.builder().parent(LISTENER).build();
     final HttpProxyContext context =
-        new HttpProxyContext().headTimeout(Duration.ZERO).policies(judge);
+        new HttpProxyContext().headTimeout(Duration.ZERO).redirect(judge).policies(judge);
     final ClientConnection connection =
         new ClientConnection(
             context,
             FLOW,
+            0,
             client,
             new RedirectCounters(judge, RedirectKind.HTTP).of(FLOW),
             new ClientConnections(10),
@@ -108,8 +112,38 @@ public final class Http2FrameFuzz {
   }
 
   /** Denies all requests, and keeps what a server would have been sent. */
-  private static final class Judge implements RequestPolicies {
+  private static final class Judge implements RedirectProxy, RequestPolicies {
     private final List<String> sent = new ArrayList<>();
+
+    @Override
+    public Optional<IpAddress> address(boolean ipv6) {
+      throw new AssertionError("no server is asked");
+    }
+
+    @Override
+    public int previousPort(RedirectKind kind) {
+      throw new AssertionError("the launcher does this");
+    }
+
+    @Override
+    public CompletableFuture<Void> serve(RedirectKind kind, int firstPort) {
+      throw new AssertionError("the launcher does this");
+    }
+
+    @Override
+    public Optional<RedirectedFlow> find(int protocol, IpAddress client, int clientPort, int port) {
+      return Optional.of(FLOW);
+    }
+
+    @Override
+    public CompletableFuture<Void> join(RedirectedFlow flow, int port) {
+      throw new AssertionError("no server is asked");
+    }
+
+    @Override
+    public void leave(RedirectedFlow flow, int port) {
+      throw new AssertionError("no server is asked");
+    }
 
     @Override
     public HttpVerdict http(RedirectedFlow flow, HttpRequest request) {

@@ -86,7 +86,7 @@ public final class RequestHeadFuzz {
   /** Returns a connection without time limits, which the decoder starts and stops. */
   private static ClientConnection connection(Channel client) {
     final HttpProxyContext context = new HttpProxyContext().headTimeout(Duration.ZERO);
-    return new ClientConnection(context, null, client, null, null, null);
+    return new ClientConnection(context, null, 0, client, null, null, null);
   }
 
   private static JudgedRequest judged(HttpRequest head) {

@@ -1,25 +1,37 @@
 package agent.l7proxy;
 
 import agent.datapath.manager.spec.RedirectedFlow;
+import agent.policy.request.HttpRequest;
+import agent.policy.request.HttpVerdict;
 import agent.policy.request.RedirectCounters.Count;
 import agent.policy.request.RedirectCounters.FlowCounters;
 import io.netty.channel.Channel;
+import io.netty.util.concurrent.Ticker;
+import java.util.concurrent.TimeUnit;
 
 /** A connection of a client, and the one to its server; used on one event loop only. */
 final class ClientConnection {
+  /** The identities of a flow are read again after this time, and before a request is denied. */
+  private static final long FRESH_NS = TimeUnit.SECONDS.toNanos(1);
+
   private final HttpProxyContext context;
-  private final RedirectedFlow flow;
+  private final int port;
+  private final Ticker ticker;
   private final FlowCounters counters;
   private final ClientConnections clients;
   private final LogFile<RequestRecord> log;
   private final TimeLimit head;
   private final TimeLimit idle;
+  private RedirectedFlow flow;
+  private long readNs;
   private Upstream upstream;
   private int streams;
 
   /**
    * Creates the state of a connection.
    *
+   * @param flow its flow, as it is now
+   * @param port the port of the proxy that it came to
    * @param client its channel
    * @param clients all connections
    * @param log null: requests are not logged
@@ -27,15 +39,19 @@ final class ClientConnection {
   ClientConnection(
       HttpProxyContext context,
       RedirectedFlow flow,
+      int port,
       Channel client,
       FlowCounters counters,
       ClientConnections clients,
       LogFile<RequestRecord> log) {
     this.context = context;
     this.flow = flow;
+    this.port = port;
     this.counters = counters;
     this.clients = clients;
     this.log = log;
+    ticker = client.eventLoop().ticker();
+    readNs = ticker.nanoTime();
     head = new TimeLimit(client, context.headTimeout());
     idle = new TimeLimit(client, context.idleTimeout());
     client.closeFuture().addListener(closed -> closed());
@@ -85,6 +101,27 @@ final class ClientConnection {
 
   RedirectedFlow flow() {
     return flow;
+  }
+
+  /** Returns what policy says of a request, by the identities that the ends have now. */
+  HttpVerdict judge(HttpRequest request) {
+    final boolean isFresh = ticker.nanoTime() - readNs < FRESH_NS;
+    if (!isFresh) {
+      refresh();
+    }
+    final HttpVerdict verdict = context.policies().http(flow, request);
+    return verdict.allowed() || !isFresh || !refresh()
+        ? verdict
+        : context.policies().http(flow, request);
+  }
+
+  /** Reads the identities of the ends again; returns whether there are others. */
+  private boolean refresh() {
+    final RedirectedFlow now = context.redirect().refresh(flow, port);
+    final boolean isOther = !now.equals(flow);
+    flow = now;
+    readNs = ticker.nanoTime();
+    return isOther;
   }
 
   Upstream upstream() {

@@ -90,7 +90,7 @@ final class Exchange {
       return;
     }
     isKept = !request.wantsClose();
-    final HttpVerdict verdict = connection.context().policies().http(connection.flow(), request);
+    final HttpVerdict verdict = connection.judge(request);
     report.request(request.method(), request.path(), request.host());
     report.missingHeaders(request.apply(verdict.changes()));
     if (!verdict.allowed()) {

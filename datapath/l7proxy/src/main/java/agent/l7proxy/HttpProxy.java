@@ -170,16 +170,13 @@ public final class HttpProxy implements AutoCloseable {
 
   private void accept(SocketChannel channel) {
     final InetSocketAddress client = channel.remoteAddress();
+    final int port = channel.localAddress().getPort();
     final Optional<RedirectedFlow> flow =
         client == null
             ? Optional.empty()
             : context
                 .redirect()
-                .find(
-                    TCP,
-                    IpAddress.of(client.getAddress().getAddress()),
-                    client.getPort(),
-                    channel.localAddress().getPort());
+                .find(TCP, IpAddress.of(client.getAddress().getAddress()), client.getPort(), port);
     if (flow.isEmpty()) {
       LOGGER.debug("HTTP proxy: no redirect has sent the connection from {}", client);
     }
@@ -190,7 +187,8 @@ public final class HttpProxy implements AutoCloseable {
     }
     channel.closeFuture().addListener(closed -> clients.remove(flow.get()));
     final ClientConnection connection =
-        new ClientConnection(context, flow.get(), channel, counters.of(flow.get()), clients, log);
+        new ClientConnection(
+            context, flow.get(), port, channel, counters.of(flow.get()), clients, log);
     context.transport().limitInput(channel.pipeline());
     channel.pipeline().addLast(new ProtocolDetector(connection));
   }

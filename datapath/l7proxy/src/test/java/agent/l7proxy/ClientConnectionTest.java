@@ -5,12 +5,15 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.datapath.manager.spec.RedirectedFlow;
+import agent.policy.request.HttpVerdict;
 import io.netty.channel.DefaultChannelId;
 import io.netty.channel.embedded.EmbeddedChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.Optional;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -60,6 +63,69 @@ class ClientConnectionTest {
     assertSame(ExchangeBench.FLOW, connection.flow());
   }
 
+  private static RedirectedFlow flow(int serverIdentity, int serverPort) {
+    final RedirectedFlow flow = ExchangeBench.FLOW;
+    return new RedirectedFlow(
+        flow.protocol(),
+        flow.client(),
+        flow.clientPort(),
+        flow.clientIdentity(),
+        flow.clientEndpoint(),
+        flow.server(),
+        serverPort,
+        serverIdentity,
+        flow.serverEndpoint());
+  }
+
+  /** Its address gets another identity where a rule names it. */
+  @Test
+  void shouldJudgeByTheIdentitiesOfTheLastSecond() {
+    final RedirectedFlow other = flow(1003, 80);
+    bench.found = Optional.of(other);
+    client.pass(999);
+    bench.server();
+    client.receive(ExchangeBench.GET);
+    assertEquals(0, bench.finds);
+    bench.kept.receive(ExchangeBench.OK);
+    client.pass(1);
+    for (int i = 0; i < 2; i++) {
+      bench.server();
+      client.receive(ExchangeBench.GET);
+      bench.kept.receive(ExchangeBench.OK);
+    }
+    assertEquals(List.of(ExchangeBench.FLOW, other, other), bench.flows);
+    assertEquals(1, bench.finds);
+    assertSame(other, connection.flow());
+  }
+
+  @Test
+  void shouldDenyByTheIdentitiesOfNowAlone() {
+    final RedirectedFlow other = flow(1003, 80);
+    bench.rule =
+        request -> bench.flows.getLast() == other ? HttpVerdict.ALLOWED : HttpVerdict.DENIED;
+    client.receive(ExchangeBench.GET);
+    assertEquals(1, bench.flows.size(), "there are no others");
+    assertTrue(client.sent().startsWith("HTTP/1.1 403"));
+    bench.found = Optional.of(other);
+    final EmbeddedSocket server = bench.server();
+    client.receive(ExchangeBench.GET);
+    assertEquals(ExchangeBench.GET, server.sent());
+    assertEquals(List.of(ExchangeBench.FLOW, ExchangeBench.FLOW, other), bench.flows);
+  }
+
+  /** Another flow has its entry now, or there is none. */
+  @Test
+  void shouldKeepTheEndsOfItsFlow() {
+    bench.rule = request -> HttpVerdict.DENIED;
+    for (final Optional<RedirectedFlow> found :
+        List.of(Optional.<RedirectedFlow>empty(), Optional.of(flow(1003, 81)))) {
+      bench.found = found;
+      client.receive(ExchangeBench.GET);
+      assertSame(ExchangeBench.FLOW, connection.flow());
+    }
+    assertEquals(2, bench.finds);
+  }
+
   @Test
   void shouldReportToTheLogAndTheListener() throws Exception {
     final Path file = folder.resolve("access.log");
@@ -68,6 +134,7 @@ class ClientConnectionTest {
           new ClientConnection(
               connection.context(),
               ExchangeBench.FLOW,
+              ExchangeBench.PORT,
               client,
               bench.counters.of(ExchangeBench.FLOW),
               bench.clients,

@@ -39,6 +39,8 @@ class ExchangeBench implements RedirectProxy, RequestPolicies {
   static final RedirectedFlow FLOW =
       new RedirectedFlow(6, ProxyBench.LOOPBACK, 4000, 1001, 7, ProxyBench.LOOPBACK, 80, 1002, 0);
 
+  static final int PORT = 10_001;
+
   static final String GET = "GET /x HTTP/1.1\r\nHost: a.test\r\n\r\n";
   static final String PUT = "PUT /x HTTP/1.1\r\nHost: a.test\r\nContent-Length: 4\r\n\r\n";
   static final String CHUNKED =
@@ -48,6 +50,14 @@ class ExchangeBench implements RedirectProxy, RequestPolicies {
 
   final List<RequestRecord> records = new ArrayList<>();
   final List<String> judged = new ArrayList<>();
+
+  /** The flow of each question. */
+  final List<RedirectedFlow> flows = new ArrayList<>();
+
+  /** What the datapath knows of the flow, and how often it was asked. */
+  Optional<RedirectedFlow> found = Optional.of(FLOW);
+
+  int finds;
   final EmbeddedSocket client = new EmbeddedSocket();
   final ClientConnections clients = new ClientConnections(100);
   final RedirectCounters counters = new RedirectCounters(this, RedirectKind.HTTP);
@@ -75,7 +85,8 @@ class ExchangeBench implements RedirectProxy, RequestPolicies {
             .headTimeout(Duration.ofSeconds(30));
     options.accept(context);
     connection =
-        new ClientConnection(context.conclude(), FLOW, client, counters.of(FLOW), clients, null);
+        new ClientConnection(
+            context.conclude(), FLOW, PORT, client, counters.of(FLOW), clients, null);
     connection.protocol(client, isServerHttp2);
     if (isHttp2) {
       handler = ClientHandler.ofHttp2Stream(connection);
@@ -159,7 +170,10 @@ class ExchangeBench implements RedirectProxy, RequestPolicies {
 
   @Override
   public Optional<RedirectedFlow> find(int protocol, IpAddress client, int clientPort, int port) {
-    throw new AssertionError("the flow is known");
+    assertEquals(
+        List.of(6, FLOW.client(), 4000, PORT), List.of(protocol, client, clientPort, port));
+    finds++;
+    return found;
   }
 
   @Override
@@ -174,6 +188,7 @@ class ExchangeBench implements RedirectProxy, RequestPolicies {
 
   @Override
   public HttpVerdict http(RedirectedFlow flow, HttpRequest request) {
+    flows.add(flow);
     judged.add(request.method() + " " + request.host() + " " + request.path());
     return rule.apply(request);
   }

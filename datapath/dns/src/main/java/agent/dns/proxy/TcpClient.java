@@ -15,8 +15,9 @@ final class TcpClient implements DnsExchange.Client, ProxyLoop.Socket {
 
   private final TcpClients owner;
   private final SocketChannel channel;
-  private final RedirectedFlow flow;
+  private final int port;
   private final MessageStream messages = new MessageStream();
+  private RedirectedFlow flow;
   private SelectionKey key;
   private TcpUpstream upstream;
   private int outstanding;
@@ -27,10 +28,11 @@ final class TcpClient implements DnsExchange.Client, ProxyLoop.Socket {
   /** When the last question began or ended. */
   private long usedNs;
 
-  TcpClient(TcpClients owner, SocketChannel channel, RedirectedFlow flow, long nowNs) {
+  TcpClient(TcpClients owner, SocketChannel channel, RedirectedFlow flow, int port, long nowNs) {
     this.owner = owner;
     this.channel = channel;
     this.flow = flow;
+    this.port = port;
     usedNs = nowNs;
   }
 
@@ -95,6 +97,9 @@ final class TcpClient implements DnsExchange.Client, ProxyLoop.Socket {
   }
 
   private void step() throws IOException {
+    if (messages.hasMessage()) {
+      flow = owner.refresh(flow, port);
+    }
     while (hasRoom() && messages.hasMessage()) {
       owner.exchanges().onMessage(this, messages.next());
     }

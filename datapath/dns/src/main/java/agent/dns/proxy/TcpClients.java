@@ -87,7 +87,7 @@ final class TcpClients {
         exchanges.problem(DnsCounter.ERROR, flow.get(), "there are too many connections");
       } else {
         channel.setOption(StandardSocketOptions.TCP_NODELAY, true);
-        final TcpClient client = new TcpClient(this, channel, flow.get(), loop.nowNs());
+        final TcpClient client = new TcpClient(this, channel, flow.get(), port, loop.nowNs());
         client.register(loop);
         clients.add(client);
         count(client, 1);
@@ -131,6 +131,10 @@ final class TcpClients {
 
   void later(Runnable work) {
     loop.later(work);
+  }
+
+  RedirectedFlow refresh(RedirectedFlow flow, int port) {
+    return context.redirect().refresh(flow, port);
   }
 
   void leave(RedirectedFlow flow, int port) {

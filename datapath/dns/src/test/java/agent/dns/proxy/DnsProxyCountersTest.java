@@ -11,6 +11,7 @@ import agent.policy.request.RedirectStatistics.Messages;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.Socket;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
@@ -122,13 +123,14 @@ class DnsProxyCountersTest {
 
   @Test
   void shouldNotCountAsForwardedWhatNoServerListensTo() throws Exception {
-    final int port = rig.server.address().getPort();
-    rig.server.close();
-    rig.redirect.server = new InetSocketAddress(InetAddress.getLoopbackAddress(), port);
-    rig.start();
-    try (ProxyRig.Tcp client = rig.new Tcp()) {
-      client.send(question(WWW));
-      assertCode(Rcode.SERVFAIL, client.receive());
+    try (Socket bound = new Socket()) {
+      bound.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+      rig.redirect.server = (InetSocketAddress) bound.getLocalSocketAddress();
+      rig.start();
+      try (ProxyRig.Tcp client = rig.new Tcp()) {
+        client.send(question(WWW));
+        assertCode(Rcode.SERVFAIL, client.receive());
+      }
     }
     assertCounted(new Messages(1, 0, 0, 0), new Messages(0, 0, 0, 1));
   }

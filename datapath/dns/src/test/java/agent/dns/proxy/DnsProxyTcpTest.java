@@ -77,6 +77,21 @@ class DnsProxyTcpTest {
     assertEquals(1, Set.copyOf(rig.server.askers).size(), "one connection to the server");
   }
 
+  /** Its address may get another identity while the connection lasts. */
+  @Test
+  void shouldJudgeEachQuestionByTheIdentityThatTheServerHasThen() throws Exception {
+    rig.deniedServer = 3;
+    rig.start();
+    try (ProxyRig.Tcp client = rig.new Tcp()) {
+      for (final int identity : new int[] {2, 3, 2}) {
+        rig.redirect.serverIdentity = identity;
+        client.send(question(WWW));
+        final int expected = identity == 3 ? Rcode.REFUSED : Rcode.NOERROR;
+        assertEquals(expected, code(client.receive()));
+      }
+    }
+  }
+
   @Test
   void shouldHave128QuestionsOfAConnectionAtAServerAtATime() throws Exception {
     final List<byte[]> waiting = new CopyOnWriteArrayList<>();

@@ -18,6 +18,7 @@ final class FakeRedirect implements RedirectProxy {
   final List<Integer> left = new CopyOnWriteArrayList<>();
   volatile InetSocketAddress server;
   volatile int serverEndpoint;
+  volatile int serverIdentity = 2;
   volatile boolean knowsFlows = true;
   volatile boolean hasIpv6;
   volatile String ipv4 = "127.0.0.1";
@@ -52,7 +53,7 @@ final class FakeRedirect implements RedirectProxy {
                 ENDPOINT,
                 IpAddress.of(to.getAddress().getAddress()),
                 to.getPort(),
-                2,
+                serverIdentity,
                 serverEndpoint))
         : Optional.empty();
   }

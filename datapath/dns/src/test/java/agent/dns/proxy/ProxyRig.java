@@ -44,6 +44,10 @@ final class ProxyRig implements AutoCloseable {
 
   final FakeRedirect redirect = new FakeRedirect();
   final ScriptedServer server;
+
+  /** The identity of servers that may not be asked. */
+  volatile int deniedServer;
+
   final Set<String> denied = ConcurrentHashMap.newKeySet();
   final List<Found> found = new CopyOnWriteArrayList<>();
   final List<DnsObserver.Event> events = new CopyOnWriteArrayList<>();
@@ -59,7 +63,7 @@ final class ProxyRig implements AutoCloseable {
 
     @Override
     public boolean dns(RedirectedFlow flow, String name) {
-      return !denied.contains(name);
+      return !denied.contains(name) && flow.serverIdentity() != deniedServer;
     }
 
     @Override

@@ -47,6 +47,18 @@ public interface RedirectProxy {
   Optional<RedirectedFlow> find(int protocol, IpAddress client, int clientPort, int port);
 
   /**
+   * Returns a flow of {@link #find} with the identities that its ends have now: an address gets
+   * another one while the flow lasts where a rule names it, or a name that it belongs to.
+   *
+   * @param port the port of the proxy that it came to
+   */
+  default RedirectedFlow refresh(RedirectedFlow flow, int port) {
+    return find(flow.protocol(), flow.client(), flow.clientPort(), port)
+        .filter(flow::hasEndsOf)
+        .orElse(flow);
+  }
+
+  /**
    * Gives a socket of the proxy the client's address and port where the server is an endpoint of
    * this node; to be completed before its first packet. The socket is bound to {@link #address} and
    * a port. For other servers there is nothing to do: they see the address of this node.

@@ -24,4 +24,15 @@ public record RedirectedFlow(
     IpAddress server,
     int serverPort,
     int serverIdentity,
-    int serverEndpoint) {}
+    int serverEndpoint) {
+  /** Returns whether this is the same flow as another one, whatever the identities of its ends. */
+  boolean hasEndsOf(RedirectedFlow other) {
+    return protocol == other.protocol
+        && client.equals(other.client)
+        && clientPort == other.clientPort
+        && clientEndpoint == other.clientEndpoint
+        && server.equals(other.server)
+        && serverPort == other.serverPort
+        && serverEndpoint == other.serverEndpoint;
+  }
+}
