@@ -42,6 +42,9 @@ class AgentProxyKernelTest {
   private static final String OUTSIDE4 = WorldNetwork.ADDRESSES.getFirst();
   private static final String OUTSIDE6 = WorldNetwork.ADDRESSES.getLast();
 
+  /** Rules with the same labels replace each other. */
+  private static final String LABELS = "\"labels\": [{\"key\": \"name\", \"value\": \"proxied\"}],";
+
   private static final String RULES =
       "\"rules\": {\"http\": [{\"method\": \"GET\", \"path\": \"/public(/.*)?\"}]}";
 
@@ -105,11 +108,10 @@ class AgentProxyKernelTest {
 
   private static String rule(String app, String direction, String rules) {
     return """
-        {"labels": [{"key": "name", "value": "proxied"}],
-         "endpointSelector": {"matchLabels": {"app": "%s"}},
+        {%s "endpointSelector": {"matchLabels": {"app": "%s"}},
          "%s": [{"toPorts": [{"ports": [{"port": "%d", "protocol": "TCP"}]%s}]}]}
         """
-        .formatted(app, direction, PORT, rules.isEmpty() ? "" : ", " + rules);
+        .formatted(LABELS, app, direction, PORT, rules.isEmpty() ? "" : ", " + rules);
   }
 
   private static String url(String address, String path) {
@@ -367,6 +369,43 @@ class AgentProxyKernelTest {
       agent.expect(200, "DELETE", "/policy", null);
       assertEquals(200, connection.request("GET /other"));
     }
+  }
+
+  /** The address of a peer gets an identity of its own with the first rule that has its CIDR. */
+  @Test
+  void shouldJudgeTheNextRequestByTheIdentityThatThePeerGets() throws Exception {
+    for (final String address : WorldNetwork.ADDRESSES) {
+      final boolean isIpv6 = address.equals(OUTSIDE6);
+      final String cidr = "CIDR\": [\"" + address + (isIpv6 ? "/128" : "/32") + "\"]";
+      apply(ofPeer("toEntities\": [\"world\"]", "fromEntities\": [\"world\"]", "GET"));
+      try (HttpOrigin far = HttpOrigin.start(outside, PORT);
+          KeptConnection out = KeptConnection.open(client.namespace(), address, PORT);
+          KeptConnection in =
+              KeptConnection.open(outside, isIpv6 ? server.ipv6() : server.ipv4(), PORT)) {
+        for (final KeptConnection connection : List.of(out, in)) {
+          assertEquals(200, connection.request("GET /public"));
+          assertEquals(403, connection.request("PUT /public"));
+        }
+        apply(ofPeer("to" + cidr, "from" + cidr, "PUT"));
+        for (final KeptConnection connection : List.of(out, in)) {
+          assertEquals(200, connection.request("PUT /public"));
+          assertEquals(403, connection.request("GET /public"));
+        }
+        assertEquals(List.of("GET /public", "PUT /public"), far.requests());
+      }
+    }
+  }
+
+  /** Rules for the client and for the server, of requests with a peer outside. */
+  private static String ofPeer(String to, String from, String method) {
+    final String ports =
+        ", \"toPorts\": [{\"ports\": [{\"port\": \"%d\", \"protocol\": \"TCP\"}], %s}]}"
+            .formatted(PORT, RULES.replace("GET", method));
+    return """
+        {%s "endpointSelector": {"matchLabels": {"app": "client"}}, "egress": [{"%s%s]},
+        {%s "endpointSelector": {"matchLabels": {"app": "server"}}, "ingress": [{"%s%s]}
+        """
+        .formatted(LABELS, to, ports, LABELS, from, ports);
   }
 
   /** What opens a connection while no agent runs waits, and is judged by the next one. */
