@@ -24,7 +24,10 @@ import java.util.concurrent.locks.LockSupport;
 final class NamesReport {
   private static final int ROUNDS = 3;
   private static final int NAMES = 2_000;
-  private static final int WARM_UP = 3_000;
+
+  /** After these the optimizing compiler is nearly done; all names fit into one policy map. */
+  private static final int WARM_UP = 8_000;
+
   private static final long INTERVAL_NS = 1_000_000;
   private static final long GOAL_US = 2_000;
   private static final int RULE_PORT = 53;
@@ -80,7 +83,7 @@ final class NamesReport {
   }
 
   private void rows() throws Exception {
-    ask(RULE_PORT, WARM_UP); // compiles
+    final long[] first = ask(RULE_PORT, WARM_UP);
     ask(OPEN_PORT, NAMES);
     final List<long[]> released = new ArrayList<>();
     final List<long[]> direct = new ArrayList<>();
@@ -96,6 +99,7 @@ final class NamesReport {
         released,
         server,
         GOAL_US / 1000 + " ms, " + (more <= GOAL_US ? "met" : "missed"));
+    row("its first " + WARM_UP / 1000 + " s after the start", List.of(first), server, "");
   }
 
   private void row(String name, List<long[]> rounds, double server, String goal) {
@@ -104,7 +108,9 @@ final class NamesReport {
         "%,.0f us".formatted(percentileUs(rounds, 50)),
         "%,.0f us".formatted(percentileUs(rounds, 99)),
         "%,d of %,d"
-            .formatted(rounds.stream().mapToInt(round -> round.length).sum(), ROUNDS * NAMES),
+            .formatted(
+                rounds.stream().mapToInt(round -> round.length).sum(),
+                rounds.size() == 1 ? WARM_UP : ROUNDS * NAMES),
         "%,.0f us".formatted(percentileUs(rounds, 99) - server),
         goal);
   }

@@ -63,7 +63,12 @@ public record Label(String source, String key, String value) implements Comparab
 
   /** ';' ends a label in the form that is hashed, so that no two sets may share that form. */
   private static boolean isPlain(String text) {
-    return text.chars().noneMatch(c -> Character.isISOControl(c) || c == ';');
+    for (int i = 0; i < text.length(); i++) {
+      if (Character.isISOControl(text.charAt(i)) || text.charAt(i) == ';') {
+        return false;
+      }
+    }
+    return true;
   }
 
   /**

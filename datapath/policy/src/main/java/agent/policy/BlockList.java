@@ -1,7 +1,6 @@
 package agent.policy;
 
 import java.util.AbstractList;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.List;
@@ -12,7 +11,7 @@ import java.util.RandomAccess;
  * that a change of a list of thousands copies hundreds.
  */
 final class BlockList<T> extends AbstractList<T> implements RandomAccess {
-  private static final int MOST_IN_BLOCK = 256;
+  private static final int MOST_IN_BLOCK = 128;
 
   /** None is empty. */
   private final Object[][] blocks;
@@ -35,21 +34,22 @@ final class BlockList<T> extends AbstractList<T> implements RandomAccess {
 
   /** Returns the collection itself where it is such a list, else a copy of it. */
   static <T> BlockList<T> of(Collection<T> elements) {
-    return elements instanceof BlockList<T> same
-        ? same
-        : new BlockList<>(cut(elements.toArray()).toArray(Object[][]::new));
+    return elements instanceof BlockList<T> same ? same : new BlockList<>(cut(elements.toArray()));
   }
 
   /** Returns blocks of about the same length. */
-  private static List<Object[]> cut(Object[] elements) {
-    final List<Object[]> cut = new ArrayList<>();
-    final int count = (elements.length + MOST_IN_BLOCK - 1) / MOST_IN_BLOCK;
-    for (int i = 0; i < count; i++) {
-      final int from = (int) ((long) elements.length * i / count);
-      final int to = (int) ((long) elements.length * (i + 1) / count);
-      cut.add(Arrays.copyOfRange(elements, from, to));
+  private static Object[][] cut(Object[] elements) {
+    final Object[][] cut = new Object[(elements.length + MOST_IN_BLOCK - 1) / MOST_IN_BLOCK][];
+    for (int i = 0; i < cut.length; i++) {
+      cut[i] = part(elements, i, cut.length);
     }
     return cut;
+  }
+
+  private static Object[] part(Object[] elements, int index, int count) {
+    final int from = (int) ((long) elements.length * index / count);
+    final int to = (int) ((long) elements.length * (index + 1) / count);
+    return Arrays.copyOfRange(elements, from, to);
   }
 
   @Override
@@ -96,18 +96,42 @@ final class BlockList<T> extends AbstractList<T> implements RandomAccess {
     }
     final int first = blockOf(Math.min(from, size - 1));
     int last = blockOf(Math.max(to - 1, starts[first]));
-    final int kept = from - starts[first] + others.size() + end(last) - to;
-    if (kept < MOST_IN_BLOCK / 2 && last + 1 < blocks.length) {
+    int length = from - starts[first] + others.size() + end(last) - to;
+    if (length < MOST_IN_BLOCK / 2 && last + 1 < blocks.length) {
       last++; // small blocks would become many
+      length += blocks[last].length;
     }
-    final List<Object> changed = new ArrayList<>(subList(starts[first], from));
-    changed.addAll(others);
-    changed.addAll(subList(to, end(last)));
-    final List<Object[]> all = new ArrayList<>(blocks.length + 1);
-    all.addAll(Arrays.asList(blocks).subList(0, first));
-    all.addAll(cut(changed.toArray()));
-    all.addAll(Arrays.asList(blocks).subList(last + 1, blocks.length));
-    return new BlockList<>(all.toArray(Object[][]::new));
+    final int count = (length + MOST_IN_BLOCK - 1) / MOST_IN_BLOCK;
+    final Object[][] all = new Object[first + count + blocks.length - last - 1][];
+    System.arraycopy(blocks, 0, all, 0, first);
+    System.arraycopy(blocks, last + 1, all, first + count, blocks.length - last - 1);
+    final Object[] changed = new Object[length];
+    int at = copy(starts[first], from, changed, 0);
+    for (final T other : others) {
+      changed[at++] = other;
+    }
+    copy(to, end(last), changed, at);
+    if (count == 1) {
+      all[first] = changed;
+    } else {
+      for (int i = 0; i < count; i++) {
+        all[first + i] = part(changed, i, count);
+      }
+    }
+    return new BlockList<>(all);
+  }
+
+  /** Copies a range of elements; returns the index behind them. */
+  private int copy(int from, int to, Object[] target, int at) {
+    int copied = at;
+    for (int next = from; next < to; ) {
+      final int block = blockOf(next);
+      final int length = Math.min(to, end(block)) - next;
+      System.arraycopy(blocks[block], next - starts[block], target, copied, length);
+      next += length;
+      copied += length;
+    }
+    return copied;
   }
 
   private int end(int block) {

@@ -64,7 +64,7 @@ class BlockListTest {
   @Test
   void shouldAllocateLittleForAChangeOfALongList() {
     final BlockList<Integer> list = BlockList.of(numbers(100_000));
-    assertTrue(allocatedByAChange(list) < 40_000);
+    assertTrue(allocatedByAChange(list) < 10_000);
   }
 
   private static long allocatedByAChange(BlockList<Integer> list) {
@@ -79,9 +79,9 @@ class BlockListTest {
   /** Small blocks are put together, or a list would become one of blocks with one element. */
   @Test
   void shouldNotFallIntoManySmallBlocks() {
-    BlockList<Integer> list = BlockList.of(numbers(256 * 1_000));
+    BlockList<Integer> list = BlockList.of(numbers(128 * 1_000));
     for (int at = 1; at < list.size(); at++) {
-      list = list.replaced(at, at + 255, List.of());
+      list = list.replaced(at, at + 127, List.of());
     }
     assertEquals(1_000, list.size());
     final long allocated = allocatedByAChange(list);

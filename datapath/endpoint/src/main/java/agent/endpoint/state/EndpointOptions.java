@@ -7,14 +7,17 @@ import java.util.Map;
 
 /** A value for every mutable option; immutable. */
 public final class EndpointOptions {
+  private static final EndpointOptions DEFAULTS = ofDefaults();
+
   private final Map<MutableOption, String> values;
+  private final Map<String, String> byName = new LinkedHashMap<>();
 
   private EndpointOptions(Map<MutableOption, String> values) {
     this.values = values;
+    values.forEach((option, value) -> byName.put(option.optionName(), value));
   }
 
-  /** Returns the default values. */
-  public static EndpointOptions defaults() {
+  private static EndpointOptions ofDefaults() {
     final Map<MutableOption, String> values = new EnumMap<>(MutableOption.class);
     for (final MutableOption option : MutableOption.values()) {
       values.put(option, option.defaultValue());
@@ -22,8 +25,13 @@ public final class EndpointOptions {
     return new EndpointOptions(values);
   }
 
+  /** Returns the default values. */
+  public static EndpointOptions defaults() {
+    return DEFAULTS;
+  }
+
   /**
-   * Returns a copy with changed values.
+   * Returns options with changed values.
    *
    * @param changes option name to value
    * @return the changed options
@@ -31,6 +39,9 @@ public final class EndpointOptions {
    *     bad value
    */
   public EndpointOptions with(Map<String, String> changes) {
+    if (changes.isEmpty()) {
+      return this;
+    }
     final Map<MutableOption, String> changed = new EnumMap<>(values);
     changes.forEach(
         (name, value) -> {
@@ -75,9 +86,7 @@ public final class EndpointOptions {
 
   /** Returns option name to value, in the order of the contract's list; unmodifiable. */
   public Map<String, String> toMap() {
-    final Map<String, String> map = new LinkedHashMap<>();
-    values.forEach((option, value) -> map.put(option.optionName(), value));
-    return Collections.unmodifiableMap(map);
+    return Collections.unmodifiableMap(byName);
   }
 
   @Override
