@@ -305,7 +305,7 @@ class MonitorServerTest {
   void shouldLeaveNoEventOutAndSendNoneTwiceBetweenKeptAndLiveOnes() throws Exception {
     server.close();
     server = MonitorServer.start(socket, null, 1 << 16, PACKET_BYTES, "1.2.3", datapath, agent);
-    datapath.flows = MonitoredDatapath.ring(1 << 12);
+    datapath.flows = MonitoredDatapath.ring(1 << 14); // more than a second of events
     final Thread emitter =
         Thread.ofPlatform()
             .daemon()
@@ -313,7 +313,7 @@ class MonitorServerTest {
                 () -> {
                   for (int i = 0; !Thread.currentThread().isInterrupted(); i++) {
                     datapath.emit(EventType.DROP, i & 0xffff);
-                    LockSupport.parkNanos(1000);
+                    LockSupport.parkNanos(20_000);
                   }
                 });
     for (int round = 0; round < 100; round++) {
