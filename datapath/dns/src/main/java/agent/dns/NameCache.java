@@ -25,6 +25,10 @@ import java.util.function.IntPredicate;
  */
 final class NameCache implements AddressUse {
   private final Limits limits;
+
+  /** So many names are listed at a time. */
+  private static final int PART = 256;
+
   private final HeldAddresses held;
   private final TreeMap<String, Map<Integer, Kept>> names = new TreeMap<>();
   private final Map<Integer, LinkedHashMap<String, Kept>> endpoints = new HashMap<>();
@@ -313,13 +317,31 @@ final class NameCache implements AddressUse {
     return all;
   }
 
-  /** Returns all lookups in the order of their names. */
-  synchronized List<NameLookup> list() {
+  /**
+   * Returns all lookups in the order of their names. Other callers wait for a part of the names at
+   * most: of what is added, removed or held meanwhile, the list has some, and some twice.
+   */
+  List<NameLookup> list() {
     final List<NameLookup> all = new ArrayList<>();
-    for (final Map<Integer, Kept> ofName : names.values()) {
-      ofName.values().forEach(kept -> all.addAll(kept.lookups));
+    for (String last = ""; last != null; ) {
+      last = listAfter(last, all);
     }
-    return withHeld(all, held.all());
+    synchronized (this) {
+      return withHeld(all, held.all());
+    }
+  }
+
+  /** Adds the lookups of the next names; returns the last of these, null where no other follows. */
+  private synchronized String listAfter(String name, List<NameLookup> all) {
+    int left = PART;
+    for (final Map.Entry<String, Map<Integer, Kept>> next : names.tailMap(name, false).entrySet()) {
+      next.getValue().values().forEach(kept -> all.addAll(kept.lookups));
+      left--;
+      if (left == 0) {
+        return next.getKey();
+      }
+    }
+    return null;
   }
 
   /** Returns the lookups of one endpoint in the order of their names. */

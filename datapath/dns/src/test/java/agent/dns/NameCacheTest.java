@@ -92,6 +92,19 @@ class NameCacheTest {
   }
 
   @Test
+  void shouldListAllNamesInOrder() {
+    for (int names = 1; names <= 1024; names++) {
+      add("n%04d.example.com.".formatted(names), 100, 0, "192.0.2.7");
+      if (names % 256 <= 1) {
+        final List<String> listed = cache.list().stream().map(NameLookup::name).toList();
+        assertEquals(names, Set.copyOf(listed).size());
+        assertEquals(listed.stream().sorted().toList(), listed);
+        assertEquals(names, listed.size());
+      }
+    }
+  }
+
+  @Test
   void shouldExpireABoundedNumberInOneCall() {
     for (int i = 0; i < 10; i++) {
       add("n" + i + ".example.com.", 60, i, "192.0.2." + i);

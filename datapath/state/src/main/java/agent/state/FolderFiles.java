@@ -173,22 +173,20 @@ class FolderFiles {
   }
 
   /**
-   * Creates a file that is to be written piece by piece, each followed by {@link #sync}.
+   * Creates a file that is to be written piece by piece, without waiting for the disk: {@link
+   * #sync(Path, FileChannel)} makes what it has durable, and {@link #sync()} its name.
    *
    * @throws IOException where it failed, or the file is there
    */
   FileChannel create(String name) throws IOException {
-    final FileChannel channel =
-        FileChannel.open(
-            path(name),
-            Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE),
-            OWNER_ONLY);
+    return FileChannel.open(
+        path(name), Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE), OWNER_ONLY);
+  }
+
+  /** Makes the names of all files durable. */
+  void sync() throws IOException {
     try (FileChannel directory = FileChannel.open(folder, StandardOpenOption.READ)) {
       sync(folder, directory);
-      return channel;
-    } catch (IOException e) {
-      channel.close();
-      throw e;
     }
   }
 

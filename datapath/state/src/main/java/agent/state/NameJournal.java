@@ -32,6 +32,10 @@ final class NameJournal implements AutoCloseable {
 
   private final StateFolder<List<NameLookup>> folder;
   private long number;
+
+  /** Whether the name of the present file may not be durable yet. */
+  private boolean isNew;
+
   private FileChannel channel;
   private long position;
   private long room;
@@ -138,15 +142,20 @@ final class NameJournal implements AutoCloseable {
   void sync() {
     final FileChannel present;
     final Path path;
+    final boolean wasNew;
     synchronized (this) {
       present = channel;
       path = folder.path(PREFIX + number);
+      wasNew = isNew;
     }
     if (present == null) {
       return;
     }
     try {
-      folder.files().sync(path, present);
+      sync(path, present, wasNew);
+      synchronized (this) {
+        isNew &= channel != present;
+      }
     } catch (ClosedChannelException e) {
       // rotate() has made it durable
     } catch (IOException e) {
@@ -154,10 +163,18 @@ final class NameJournal implements AutoCloseable {
     }
   }
 
+  private void sync(Path path, FileChannel present, boolean wasNew) throws IOException {
+    folder.files().sync(path, present);
+    if (wasNew) {
+      folder.files().sync();
+    }
+  }
+
   private void open() throws IOException {
     final List<Long> numbers = numbers();
     number = Math.max(number, numbers.isEmpty() ? 0 : numbers.getLast()) + 1;
     channel = folder.files().create(folder.path(PREFIX + number).getFileName().toString());
+    isNew = true;
     position = 0;
     room = 0;
   }
@@ -178,19 +195,29 @@ final class NameJournal implements AutoCloseable {
   }
 
   /**
-   * Ends the present file, which is durable; returns the files that there are, for {@link #remove}.
+   * Ends the present file and makes it durable; lookups can be added to the next one meanwhile.
+   * Returns the files that there were, for {@link #remove}.
    */
-  synchronized List<Long> rotate() {
-    if (channel != null) {
-      try {
-        channel.force(false);
-        channel.close();
+  List<Long> rotate() {
+    final FileChannel ended;
+    final Path path;
+    final boolean wasNew;
+    final List<Long> numbers;
+    synchronized (this) {
+      ended = channel;
+      path = folder.path(PREFIX + number);
+      wasNew = isNew;
+      channel = null;
+      numbers = numbers();
+    }
+    if (ended != null) {
+      try (ended) {
+        sync(path, ended, wasNew);
       } catch (IOException e) {
         LOGGER.warn("names: {}", IoFailure.reason(e));
       }
-      channel = null;
     }
-    return numbers();
+    return numbers;
   }
 
   /**
