@@ -306,14 +306,16 @@ static __always_inline int endpoint_ask(struct __sk_buff *skb, const struct endp
 	}
 	endpoint_tell_verdict(skb, endpoint, packet, flow, reason, old != NULL, hook);
 	if (!reason && unlikely(flow->redirect) && !(old && old->flags & CONNTRACK_PROXIED)) {
+		bool begins = !old;
+
 		reason = DROP_NO_PROXY; /* an established connection cannot begin to pass a proxy */
 		flow->denied_side = own_side(hook);
 		if (old && judgement->initiator == (hook == METRICS_EGRESS ? PACKET_SOURCE : PACKET_DESTINATION) &&
 		    redirect_may_begin(packet, old->flags)) {
-			old = NULL; /* the client's next packet takes the place of the entry */
-			judgement->put_flags = BPF_ANY;
+			judgement->put_flags = BPF_ANY; /* the client's next packet takes the place of the entry */
+			begins = true;
 		}
-		if (!old && hook == METRICS_EGRESS && ENDPOINT_OPTION(CONNTRACK)) {
+		if (begins && hook == METRICS_EGRESS && ENDPOINT_OPTION(CONNTRACK)) {
 			reason = redirect_open(skb, packet, judgement);
 			forget_range(reason);
 			if (!reason) {
@@ -321,6 +323,8 @@ static __always_inline int endpoint_ask(struct __sk_buff *skb, const struct endp
 				return endpoint_forward(skb, endpoint, packet->family, hook, 0);
 			}
 		}
+		if (begins)
+			return endpoint_drop_by(skb, endpoint, packet, flow, hook, reason, flow->denied_side & 1);
 	}
 	if (!reason)
 		judgement_route(skb, packet, judgement, endpoint, hook | (old ? 0 : ROUTE_OPENS));

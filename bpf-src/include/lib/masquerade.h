@@ -283,7 +283,7 @@ static __always_inline bool port_is_of_sockets(const struct packet *packet)
 }
 
 /* Returns the port of a number: one of those that the kernel takes for sockets of this node, or one of the others. */
-static __always_inline __u32 masquerade_port(__u32 number, bool of_sockets)
+__global int masquerade_port(__u32 number, __u32 of_sockets)
 {
 	const __u32 ports = node_config.socket_ports;
 	__u32 port;
