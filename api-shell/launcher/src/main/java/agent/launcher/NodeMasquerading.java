@@ -76,12 +76,10 @@ final class NodeMasquerading {
     };
   }
 
-  /** Returns what masquerades now. */
+  /** Returns what masquerades now: rules as long as they are there. */
   Mode mode() {
-    if (routing.get().bypassesStack()) {
-      return isOn ? Mode.BPF : Mode.DISABLED;
-    }
-    return rules.mode();
+    final Mode ofRules = rules.mode();
+    return isOn && ofRules == Mode.DISABLED && routing.get().bypassesStack() ? Mode.BPF : ofRules;
   }
 
   HealthBoard.Probe health() {
