@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.Socket;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -215,13 +216,14 @@ class DnsProxyTcpTest {
 
   @Test
   void shouldFailQuestionsWhereNoServerListens() throws Exception {
-    final int port = rig.server.address().getPort();
-    rig.server.close();
-    rig.redirect.server = new InetSocketAddress(InetAddress.getLoopbackAddress(), port);
-    rig.start();
-    try (ProxyRig.Tcp client = rig.new Tcp()) {
-      client.send(question(WWW));
-      assertEquals(Rcode.SERVFAIL, code(client.receive()));
+    try (Socket bound = new Socket()) {
+      bound.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+      rig.redirect.server = (InetSocketAddress) bound.getLocalSocketAddress();
+      rig.start();
+      try (ProxyRig.Tcp client = rig.new Tcp()) {
+        client.send(question(WWW));
+        assertEquals(Rcode.SERVFAIL, code(client.receive()));
+      }
     }
   }
 
