@@ -367,6 +367,20 @@ static __always_inline int masquerade_open(struct __sk_buff *skb, const struct p
 	return result == MASQUERADE_TAKEN ? DROP_PORTS_EXHAUSTED : DROP_CONNTRACK_FULL;
 }
 
+/* Shows a packet with its source, or else its destination, replaced by what an entry rewrites it to. */
+static __always_inline void packet_show_rewritten(struct packet *shown, const struct packet *packet,
+						  const struct conntrack_entry *entry, bool source)
+{
+	__builtin_memcpy(shown, packet, sizeof(*shown));
+	if (source) {
+		__builtin_memcpy(&shown->source, entry->rewrite_address, sizeof(shown->source));
+		shown->source_port_be = entry->rewrite_port_be;
+	} else {
+		__builtin_memcpy(&shown->destination, entry->rewrite_address, sizeof(shown->destination));
+		shown->destination_port_be = entry->rewrite_port_be;
+	}
+}
+
 /* Gives the second leg the verdict of the first, which judge_scratch has and the packet has renewed. */
 __global int masquerade_renew(const struct packet *packet, __u32 source_side)
 {
@@ -382,14 +396,7 @@ __global int masquerade_renew(const struct packet *packet, __u32 source_side)
 	first = &memory->entry;
 	shown = &memory->quoted;
 	outgoing = rewrite_applies(first, source_side & 1);
-	__builtin_memcpy(shown, packet, sizeof(*shown));
-	if (outgoing) {
-		__builtin_memcpy(&shown->source, first->rewrite_address, sizeof(shown->source));
-		shown->source_port_be = first->rewrite_port_be;
-	} else {
-		__builtin_memcpy(&shown->destination, first->rewrite_address, sizeof(shown->destination));
-		shown->destination_port_be = first->rewrite_port_be;
-	}
+	packet_show_rewritten(shown, packet, first, outgoing);
 	second = conntrack_find(shown);
 	if (!second || !entry_is_masquerade(second))
 		return 0;

@@ -183,14 +183,7 @@ __global int redirect_renew_leg(const struct packet *packet, const struct conntr
 		return 0;
 	shown = &memory->quoted;
 	source = packet_conntrack_side(packet) & 1;
-	__builtin_memcpy(shown, packet, sizeof(*shown));
-	if (conntrack_is_initiator(flow->flags, source)) {
-		__builtin_memcpy(&shown->destination, flow->rewrite_address, sizeof(shown->destination));
-		shown->destination_port_be = flow->rewrite_port_be;
-	} else {
-		__builtin_memcpy(&shown->source, flow->rewrite_address, sizeof(shown->source));
-		shown->source_port_be = flow->rewrite_port_be;
-	}
+	packet_show_rewritten(shown, packet, flow, !conntrack_is_initiator(flow->flags, source));
 	leg = conntrack_find(shown);
 	if (!leg || !(leg->flags & CONNTRACK_PROXIED))
 		return 0;

@@ -37,19 +37,19 @@ final class BlockList<T> extends AbstractList<T> implements RandomAccess {
     return elements instanceof BlockList<T> same ? same : new BlockList<>(cut(elements.toArray()));
   }
 
-  /** Returns blocks of about the same length. */
+  /** Returns blocks of about the same length; one that is enough is the array itself. */
   private static Object[][] cut(Object[] elements) {
     final Object[][] cut = new Object[(elements.length + MOST_IN_BLOCK - 1) / MOST_IN_BLOCK][];
+    if (cut.length == 1) {
+      cut[0] = elements;
+      return cut;
+    }
     for (int i = 0; i < cut.length; i++) {
-      cut[i] = part(elements, i, cut.length);
+      final int from = (int) ((long) elements.length * i / cut.length);
+      final int to = (int) ((long) elements.length * (i + 1) / cut.length);
+      cut[i] = Arrays.copyOfRange(elements, from, to);
     }
     return cut;
-  }
-
-  private static Object[] part(Object[] elements, int index, int count) {
-    final int from = (int) ((long) elements.length * index / count);
-    final int to = (int) ((long) elements.length * (index + 1) / count);
-    return Arrays.copyOfRange(elements, from, to);
   }
 
   @Override
@@ -101,23 +101,18 @@ final class BlockList<T> extends AbstractList<T> implements RandomAccess {
       last++; // small blocks would become many
       length += blocks[last].length;
     }
-    final int count = (length + MOST_IN_BLOCK - 1) / MOST_IN_BLOCK;
-    final Object[][] all = new Object[first + count + blocks.length - last - 1][];
-    System.arraycopy(blocks, 0, all, 0, first);
-    System.arraycopy(blocks, last + 1, all, first + count, blocks.length - last - 1);
     final Object[] changed = new Object[length];
     int at = copy(starts[first], from, changed, 0);
     for (final T other : others) {
       changed[at++] = other;
     }
     copy(to, end(last), changed, at);
-    if (count == 1) {
-      all[first] = changed;
-    } else {
-      for (int i = 0; i < count; i++) {
-        all[first + i] = part(changed, i, count);
-      }
-    }
+    final Object[][] cut = cut(changed);
+    final int behind = blocks.length - last - 1;
+    final Object[][] all = new Object[first + cut.length + behind][];
+    System.arraycopy(blocks, 0, all, 0, first);
+    System.arraycopy(cut, 0, all, first, cut.length);
+    System.arraycopy(blocks, last + 1, all, first + cut.length, behind);
     return new BlockList<>(all);
   }
 

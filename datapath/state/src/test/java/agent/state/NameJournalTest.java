@@ -12,10 +12,10 @@ import agent.types.OperationException;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Semaphore;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -27,7 +27,7 @@ class NameJournalTest {
   @TempDir private Path path;
   private final List<String> synced = new ArrayList<>();
   private final Semaphore disk = new Semaphore(Integer.MAX_VALUE);
-  private final CountDownLatch isSyncing = new CountDownLatch(1);
+  private final Semaphore syncing = new Semaphore(0);
   private String failing = "";
   private NameJournal journal;
 
@@ -39,7 +39,7 @@ class NameJournalTest {
           void sync(Path file, FileChannel channel) throws IOException {
             final String name = file.equals(path) ? "folder" : file.getFileName().toString();
             synced.add(name);
-            isSyncing.countDown();
+            syncing.release();
             disk.acquireUninterruptibly();
             disk.release();
             if (name.equals(failing)) {
@@ -105,10 +105,11 @@ class NameJournalTest {
     journal.append(lookup(1));
     for (final Runnable slow : List.<Runnable>of(journal::sync, journal::rotate)) {
       disk.acquire(Integer.MAX_VALUE);
+      syncing.drainPermits();
       final Thread other = Thread.ofPlatform().start(slow);
-      isSyncing.await();
+      syncing.acquire();
       final Thread adding = Thread.ofPlatform().start(() -> journal.append(lookup(2)));
-      assertTrue(adding.join(java.time.Duration.ofSeconds(30)), "it does not wait");
+      assertTrue(adding.join(Duration.ofSeconds(30)), "it does not wait");
       assertTrue(other.isAlive());
       disk.release(Integer.MAX_VALUE);
       other.join();

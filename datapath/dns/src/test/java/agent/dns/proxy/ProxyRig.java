@@ -15,6 +15,7 @@ import java.net.DatagramPacket;
 import java.net.DatagramSocket;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.Socket;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
@@ -43,6 +44,7 @@ final class ProxyRig implements AutoCloseable {
   record Found(int endpointId, String name, Resolved answer) {}
 
   final FakeRedirect redirect = new FakeRedirect();
+  private final Socket notListening = new Socket();
   final ScriptedServer server;
 
   /** The identity of servers that may not be asked. */
@@ -98,6 +100,12 @@ final class ProxyRig implements AutoCloseable {
               found.add(new Found(endpoint, name, answer));
               return enforced;
             });
+  }
+
+  /** Has connections go to a port that this rig holds, and no server listens on. */
+  void connectNowhere() throws IOException {
+    notListening.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+    redirect.server = (InetSocketAddress) notListening.getLocalSocketAddress();
   }
 
   ProxyRig start() {
@@ -188,6 +196,7 @@ final class ProxyRig implements AutoCloseable {
     if (proxy != null) {
       proxy.close();
     }
+    notListening.close();
     server.close();
   }
 }
