@@ -2,6 +2,7 @@ package agent.dns;
 
 import agent.datapath.manager.guard.Faults;
 import agent.datapath.manager.spec.AddressUse;
+import agent.datapath.manager.thread.PromptWork;
 import agent.policy.NamePattern;
 import agent.types.IpAddress;
 import agent.types.OperationException;
@@ -53,7 +54,7 @@ public final class Names implements AutoCloseable {
   private final NamePoller poller;
   private final ScheduledExecutorService thread =
       Executors.newSingleThreadScheduledExecutor(
-          work -> Thread.ofPlatform().daemon().name("names").unstarted(work));
+          work -> Thread.ofPlatform().daemon().name("names").unstarted(PromptWork.of(work)));
   private final NameWriter writer;
   private final FoundNames found = new FoundNames();
   private final AtomicBoolean isWoken = new AtomicBoolean();
@@ -142,7 +143,7 @@ public final class Names implements AutoCloseable {
               0, one.name(), one.addresses(), one.ttlSec(), now, NameLookup.Source.PRECACHE));
       writer.changedNow();
     }
-    enforced.putAll(cache.addresses());
+    cache.addresses().forEach((name, addresses) -> enforced.put(name, Set.copyOf(addresses)));
     settled.putAll(enforced);
   }
 
@@ -396,7 +397,7 @@ public final class Names implements AutoCloseable {
         later.add(name);
       }
       if (!after.equals(before) || failed.contains(name)) {
-        changes.put(name, after);
+        changes.put(name, Set.copyOf(after)); // which is kept, and smaller
       }
     }
     pending.clear();

@@ -16,6 +16,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
@@ -39,6 +40,10 @@ class AgentProxyKernelTest {
   private static final int PORT = 8080;
   private static final int OPEN_PORT = 9090;
   private static final long LONGEST_SEC = 30;
+
+  /** Index of the nice value behind the name of a thread. */
+  private static final int NICE = 16;
+
   private static final String OUTSIDE4 = WorldNetwork.ADDRESSES.getFirst();
   private static final String OUTSIDE6 = WorldNetwork.ADDRESSES.getLast();
 
@@ -458,6 +463,22 @@ class AgentProxyKernelTest {
     }
     final String cache = agent.expect(200, "GET", "/fqdn/cache/" + client.id(), null).text();
     assertTrue(cache.contains("www.example.com.") && cache.contains(OUTSIDE6), cache);
+    assertEquals(Set.of("dns-proxy", "names", "ep-conductor", "dp-conductor"), preferred());
+  }
+
+  /** Returns the names of the agent's threads whose nice value is negative (proc_pid_stat(5)). */
+  private Set<String> preferred() throws IOException {
+    final Set<String> names = new HashSet<>();
+    try (var tasks = Files.newDirectoryStream(Path.of("/proc/" + agent.pid() + "/task"))) {
+      for (final Path task : tasks) {
+        final String stat = Files.readString(task.resolve("stat"));
+        final int end = stat.lastIndexOf(')');
+        if (stat.substring(end + 2).split(" ")[NICE].startsWith("-")) {
+          names.add(stat.substring(stat.indexOf('(') + 1, end));
+        }
+      }
+    }
+    return names;
   }
 
   private String dig(String name, String type, String... options) {

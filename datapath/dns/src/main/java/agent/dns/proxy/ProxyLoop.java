@@ -1,5 +1,6 @@
 package agent.dns.proxy;
 
+import agent.datapath.manager.thread.PromptWork;
 import agent.types.IoFailure;
 import agent.types.OperationException;
 import java.io.IOException;
@@ -22,7 +23,8 @@ final class ProxyLoop {
   private final Selector selector;
   private final Queue<Runnable> reports = new ConcurrentLinkedQueue<>();
   private final Deque<Runnable> later = new ArrayDeque<>();
-  private final Thread thread = Thread.ofPlatform().daemon().name("dns-proxy").unstarted(this::run);
+  private final Thread thread =
+      Thread.ofPlatform().daemon().name("dns-proxy").unstarted(PromptWork.of(this::run));
   private volatile boolean isClosed;
   private Runnable tick;
   private Runnable end;
