@@ -30,7 +30,12 @@ final class NameCache implements AddressUse {
   private static final int PART = 256;
 
   private final HeldAddresses held;
-  private final TreeMap<String, Map<Integer, Kept>> names = new TreeMap<>();
+
+  /** In the order of names, and for one name of endpoints. */
+  private final TreeSet<Kept> names =
+      new TreeSet<>(
+          Comparator.comparing((Kept kept) -> kept.name).thenComparing(kept -> kept.endpointId));
+
   private final Map<Integer, LinkedHashMap<String, Kept>> endpoints = new HashMap<>();
 
   /** Those that wait for their first expiry. */
@@ -40,7 +45,6 @@ final class NameCache implements AddressUse {
 
   private final Set<String> lost = new TreeSet<>();
   private long created;
-  private int size;
 
   /**
    * What the cache keeps.
@@ -120,7 +124,7 @@ final class NameCache implements AddressUse {
               .filter(address -> taken.size() < limits.mostAddresses() && taken.add(address))
               .toList();
       if (!own.isEmpty()) {
-        lookups.add(one.with(own));
+        lookups.add(own.size() == one.addresses().size() ? one : one.with(own));
       }
     }
     replace(kept, lookups);
@@ -147,8 +151,7 @@ final class NameCache implements AddressUse {
     Kept kept = own.remove(name);
     if (kept == null) {
       kept = new Kept(name, endpointId, created++);
-      names.computeIfAbsent(name, any -> new TreeMap<>()).put(endpointId, kept);
-      size++;
+      names.add(kept);
     }
     own.put(name, kept);
     return kept;
@@ -162,12 +165,7 @@ final class NameCache implements AddressUse {
       waiting.add(kept);
       return;
     }
-    size--;
-    final Map<Integer, Kept> ofName = names.get(kept.name);
-    ofName.remove(kept.endpointId);
-    if (ofName.isEmpty()) {
-      names.remove(kept.name);
-    }
+    names.remove(kept);
     final Map<String, Kept> own = endpoints.get(kept.endpointId);
     own.remove(kept.name);
     if (own.isEmpty()) {
@@ -180,7 +178,7 @@ final class NameCache implements AddressUse {
     if (endpointId != 0 && own.size() > limits.mostNamesOfEndpoint()) {
       evictFirst(own, now);
     }
-    if (size > limits.mostNames()) {
+    if (names.size() > limits.mostNames()) {
       evictFirst(
           endpoints.values().stream()
               .max(Comparator.comparingInt(LinkedHashMap::size))
@@ -236,13 +234,7 @@ final class NameCache implements AddressUse {
 
   /** Removes the names that match, even what is in use, and returns what they had. */
   synchronized List<NameLookup> remove(NamePattern pattern) {
-    final List<Kept> removed = new ArrayList<>();
-    names.forEach(
-        (name, ofName) -> {
-          if (pattern.matches(name)) {
-            removed.addAll(ofName.values());
-          }
-        });
+    final List<Kept> removed = names.stream().filter(kept -> pattern.matches(kept.name)).toList();
     final List<NameLookup> lookups = remove(removed);
     lookups.addAll(held.remove(lookup -> pattern.matches(lookup.name())));
     return lookups;
@@ -284,17 +276,23 @@ final class NameCache implements AddressUse {
   /** Returns the addresses of a name. */
   synchronized Set<IpAddress> addressesOf(String name) {
     final Set<IpAddress> addresses = new TreeSet<>();
-    for (final Kept kept : names.getOrDefault(name, Map.of()).values()) {
+    for (final Kept kept : ofName(name)) {
       kept.lookups.forEach(one -> addresses.addAll(one.addresses()));
     }
     held.addressesOf(name, addresses);
     return addresses;
   }
 
+  /** Returns what each endpoint knows of a name. */
+  private Set<Kept> ofName(String name) {
+    return names.subSet(
+        new Kept(name, Integer.MIN_VALUE, 0), true, new Kept(name, Integer.MAX_VALUE, 0), true);
+  }
+
   /** Returns whether a name has all of these addresses, and still has them at a later time. */
   synchronized boolean has(String name, Collection<IpAddress> addresses, Instant time) {
     final Set<IpAddress> missing = new HashSet<>(addresses);
-    for (final Kept kept : names.getOrDefault(name, Map.of()).values()) {
+    for (final Kept kept : ofName(name)) {
       for (final NameLookup one : kept.lookups) {
         if (one.expirationTime().isAfter(time)) {
           one.addresses().forEach(missing::remove);
@@ -306,15 +304,15 @@ final class NameCache implements AddressUse {
 
   /** Returns how many names the endpoints have together. */
   synchronized int size() {
-    return size;
+    return names.size();
   }
 
   /** Returns the addresses of all names. */
   synchronized Map<String, Set<IpAddress>> addresses() {
-    final Map<String, Set<IpAddress>> all = new TreeMap<>();
-    names.keySet().forEach(name -> all.put(name, addressesOf(name)));
-    held.names().forEach(name -> all.computeIfAbsent(name, this::addressesOf));
-    return all;
+    final Map<String, Set<IpAddress>> found = new TreeMap<>();
+    names.forEach(kept -> found.computeIfAbsent(kept.name, this::addressesOf));
+    held.names().forEach(name -> found.computeIfAbsent(name, this::addressesOf));
+    return found;
   }
 
   /**
@@ -322,23 +320,23 @@ final class NameCache implements AddressUse {
    * most: of what is added, removed or held meanwhile, the list has some, and some twice.
    */
   List<NameLookup> list() {
-    final List<NameLookup> all = new ArrayList<>();
-    for (String last = ""; last != null; ) {
-      last = listAfter(last, all);
+    final List<NameLookup> lookups = new ArrayList<>();
+    for (Kept last = new Kept("", 0, 0); last != null; ) {
+      last = listAfter(last, lookups);
     }
     synchronized (this) {
-      return withHeld(all, held.all());
+      return withHeld(lookups, held.all());
     }
   }
 
   /** Adds the lookups of the next names; returns the last of these, null where no other follows. */
-  private synchronized String listAfter(String name, List<NameLookup> all) {
+  private synchronized Kept listAfter(Kept last, List<NameLookup> lookups) {
     int left = PART;
-    for (final Map.Entry<String, Map<Integer, Kept>> next : names.tailMap(name, false).entrySet()) {
-      next.getValue().values().forEach(kept -> all.addAll(kept.lookups));
+    for (final Kept next : names.tailSet(last, false)) {
+      lookups.addAll(next.lookups);
       left--;
       if (left == 0) {
-        return next.getKey();
+        return next;
       }
     }
     return null;

@@ -36,7 +36,19 @@ public record NameLookup(
 
   /** Sorts the addresses. */
   public NameLookup {
-    addresses = addresses.stream().distinct().sorted().toList();
+    addresses =
+        isInOrder(addresses)
+            ? List.copyOf(addresses)
+            : addresses.stream().distinct().sorted().toList();
+  }
+
+  private static boolean isInOrder(List<IpAddress> addresses) {
+    for (int i = 1; i < addresses.size(); i++) {
+      if (addresses.get(i - 1).compareTo(addresses.get(i)) >= 0) {
+        return false;
+      }
+    }
+    return true;
   }
 
   /** Creates a lookup that no endpoint made. */

@@ -18,17 +18,24 @@ import java.util.TreeSet;
  * difference is written. Not thread-safe.
  */
 final class IpcacheTable {
-  private final Map<Prefix, EnumMap<IpcacheSource, IpcacheEntry>> desired = new HashMap<>();
+  /** The entries of each source, the one with the highest precedence last. */
+  private final Map<IpcacheSource, Map<Prefix, IpcacheEntry>> desired =
+      new EnumMap<>(IpcacheSource.class);
+
   private final Map<Prefix, IpcacheEntry> realized = new HashMap<>();
 
   /** The entries of the node that are wider than one address: few. */
   private final Map<Prefix, IpcacheEntry> wide = new TreeMap<>();
 
+  IpcacheTable() {
+    for (final IpcacheSource source : IpcacheSource.values()) {
+      desired.put(source, new HashMap<>());
+    }
+  }
+
   /** Adds or replaces the entry of a source. */
   void put(IpcacheSource source, IpcacheEntry entry) {
-    desired
-        .computeIfAbsent(entry.prefix(), prefix -> new EnumMap<>(IpcacheSource.class))
-        .put(source, entry);
+    desired.get(source).put(entry.prefix(), entry);
     if (source == IpcacheSource.NODE && !entry.prefix().isSingleAddress()) {
       wide.put(entry.prefix(), entry);
     }
@@ -39,58 +46,36 @@ final class IpcacheTable {
     if (source == IpcacheSource.NODE) {
       wide.remove(prefix);
     }
-    final EnumMap<IpcacheSource, IpcacheEntry> sources = desired.get(prefix);
-    if (sources != null) {
-      sources.remove(source);
-      if (sources.isEmpty()) {
-        desired.remove(prefix);
-      }
-    }
+    desired.get(source).remove(prefix);
   }
 
   /** Returns whether a source has an entry for a prefix. */
   boolean has(IpcacheSource source, Prefix prefix) {
-    final EnumMap<IpcacheSource, IpcacheEntry> sources = desired.get(prefix);
-    return sources != null && sources.containsKey(source);
+    return desired.get(source).containsKey(prefix);
   }
 
   /** Returns the prefixes of a source, sorted. */
   Set<Prefix> prefixes(IpcacheSource source) {
-    final Set<Prefix> prefixes = new TreeSet<>();
-    desired.forEach(
-        (prefix, sources) -> {
-          if (sources.containsKey(source)) {
-            prefixes.add(prefix);
-          }
-        });
-    return prefixes;
+    return new TreeSet<>(desired.get(source).keySet());
   }
 
   /** Returns the prefixes of a source that another prefix covers. */
   List<Prefix> below(IpcacheSource source, Prefix cover) {
-    final List<Prefix> prefixes = new ArrayList<>();
-    desired.forEach(
-        (prefix, sources) -> {
-          if (sources.containsKey(source) && cover.covers(prefix)) {
-            prefixes.add(prefix);
-          }
-        });
-    return prefixes;
+    return desired.get(source).keySet().stream().filter(cover::covers).toList();
   }
 
   /** Returns the desired entry of the kernel, or null. */
   private IpcacheEntry winner(Prefix prefix) {
-    final EnumMap<IpcacheSource, IpcacheEntry> sources = desired.get(prefix);
-    if (sources == null) {
-      return null;
+    IpcacheSource strongest = null;
+    IpcacheEntry found = null;
+    for (final IpcacheSource source : desired.keySet()) {
+      final IpcacheEntry entry = desired.get(source).get(prefix);
+      if (entry != null) {
+        strongest = source;
+        found = entry;
+      }
     }
-    IpcacheEntry strongest = null;
-    for (final IpcacheEntry entry : sources.values()) {
-      strongest = entry; // values() is in ascending precedence
-    }
-    return sources.size() == 1 && sources.containsKey(IpcacheSource.CIDR)
-        ? ofNode(strongest)
-        : strongest;
+    return strongest == IpcacheSource.CIDR ? ofNode(found) : found;
   }
 
   /**
@@ -140,8 +125,8 @@ final class IpcacheTable {
 
   /** Returns the changes of all prefixes, as {@link #takeChanges(Collection)} does. */
   List<IpcacheChange> takeAllChanges() {
-    final Set<Prefix> all = new TreeSet<>(desired.keySet());
-    all.addAll(realized.keySet());
+    final Set<Prefix> all = new TreeSet<>(realized.keySet());
+    desired.values().forEach(entries -> all.addAll(entries.keySet()));
     return takeChanges(all);
   }
 }

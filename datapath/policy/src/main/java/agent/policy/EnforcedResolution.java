@@ -3,9 +3,9 @@ package agent.policy;
 import agent.identity.Identity;
 import agent.policy.spec.NamedPort;
 import agent.types.Refusal;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
-import java.util.stream.Collectors;
 import org.agrona.collections.IntHashSet;
 
 /**
@@ -79,13 +79,14 @@ final class EnforcedResolution {
       PolicySubjects.Subject subject, IntHashSet changed, PolicyRepository rules) {
     final PolicyResolver.Selections part =
         selector -> {
-          final Set<Integer> selected = selectors.identitiesOf(selector);
-          return changed.stream().filter(selected::contains).collect(Collectors.toSet());
+          final Set<Integer> selected = new HashSet<>(changed);
+          selected.retainAll(selectors.identitiesOf(selector));
+          return selected;
         };
     return MergedPolicy.of(
         subject.policy(),
         new PolicyResolver(part, ports, mode, allowLocalhost)
-            .resolve(subject.identity(), subject.ports(), rules.rules(), rules.revision()),
+            .resolvePart(subject.identity(), subject.ports(), rules.rules(), rules.revision()),
         changed);
   }
 

@@ -3,6 +3,7 @@ package agent.policy;
 import agent.datapath.manager.spec.PolicyEntry;
 import agent.maps.layout.PolicyDirection;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import org.agrona.collections.IntHashSet;
@@ -25,7 +26,8 @@ final class MergedPolicy {
    * Merges two policies by the same rules.
    *
    * @param before a whole policy
-   * @param part the same, resolved as if selectors selected none but the changed peers
+   * @param part the same, resolved as if selectors selected none but the changed peers, and without
+   *     the lines of its summaries
    * @param changed the identities of these peers
    */
   static ResolvedPolicy of(ResolvedPolicy before, ResolvedPolicy part, IntHashSet changed) {
@@ -71,7 +73,13 @@ final class MergedPolicy {
   }
 
   private static int[] inOrder(IntHashSet peers) {
-    return peers.stream().mapToInt(Integer::intValue).sorted().toArray();
+    final int[] sorted = new int[peers.size()];
+    final IntHashSet.IntIterator each = peers.iterator();
+    for (int i = 0; each.hasNext(); i++) {
+      sorted[i] = each.nextValue();
+    }
+    Arrays.sort(sorted);
+    return sorted;
   }
 
   private static List<PolicyEntry> rangeOf(
@@ -138,8 +146,8 @@ final class MergedPolicy {
         part.anyDenied(),
         identities(before.allowed(), part.allowed(), changed),
         identities(before.denied(), part.denied(), changed),
-        part.l4(),
-        part.cidr());
+        before.l4(),
+        before.cidr());
   }
 
   private static List<Integer> identities(

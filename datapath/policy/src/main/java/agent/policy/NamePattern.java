@@ -1,9 +1,9 @@
 package agent.policy;
 
 import agent.types.Refusal;
-import java.util.List;
 import java.util.Locale;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 
 /**
  * A pattern of DNS names: {@code *} stands for any number of the characters of one label (letters,
@@ -22,15 +22,9 @@ public final class NamePattern {
   public static final NamePattern ALL = new NamePattern(EVERY);
 
   private final String text;
-  private final List<String> labels;
 
   private NamePattern(String text) {
     this.text = text;
-    labels = labelsOf(text);
-  }
-
-  private static List<String> labelsOf(String text) {
-    return List.of(text.split("\\."));
   }
 
   /**
@@ -69,7 +63,7 @@ public final class NamePattern {
     final String body = lower.endsWith(".") ? lower.substring(0, lower.length() - 1) : lower;
     if (body.length() > LONGEST_NAME
         || !form.matcher(body).matches()
-        || labelsOf(body).stream().anyMatch(label -> label.length() > LONGEST_LABEL)) {
+        || Stream.of(body.split("\\.")).anyMatch(label -> label.length() > LONGEST_LABEL)) {
       final String shown = text.length() > LONGEST_NAME ? text.substring(0, 64) + "..." : text;
       throw Refusal.invalid(field, "'" + shown + "' is not a " + what);
     }
@@ -92,35 +86,25 @@ public final class NamePattern {
    * @param name as {@link #name} returns it
    */
   public boolean matches(String name) {
-    if (isName() || isEvery()) {
-      return isEvery() || text.equals(name);
-    }
-    final List<String> others = labelsOf(name);
-    if (others.size() != labels.size()) {
-      return false;
-    }
-    for (int i = 0; i < labels.size(); i++) {
-      if (!matchesLabel(labels.get(i), others.get(i))) {
-        return false;
-      }
-    }
-    return true;
+    return isEvery() || matches(name, name.length() - 1);
   }
 
   /**
-   * Returns whether a name matches, without allocating.
+   * Returns whether a name matches.
    *
    * @param name in lower case, without a dot at its end
    */
   public boolean matchesWithoutDot(String name) {
-    if (isEvery()) {
-      return true;
-    }
+    return isEvery() || matches(name, name.length());
+  }
+
+  /** Where a character does not match, the last star takes one more: no other is tried again. */
+  private boolean matches(String name, int length) {
     final int end = text.length() - 1; // the dot of the root
     int at = 0;
     int star = -1;
     int afterStar = 0;
-    for (int i = 0; i < name.length(); ) {
+    for (int i = 0; i < length; ) {
       final char c = at < end ? text.charAt(at) : 0;
       if (c == '*') {
         star = at++;
@@ -144,31 +128,6 @@ public final class NamePattern {
 
   private static boolean isOfLabel(char c) {
     return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-' || c == '_';
-  }
-
-  /** Where a character does not match, the last star takes one more: no other is tried again. */
-  private static boolean matchesLabel(String pattern, String label) {
-    int at = 0;
-    int star = -1;
-    int afterStar = 0;
-    for (int i = 0; i < label.length(); ) {
-      if (at < pattern.length() && pattern.charAt(at) == '*') {
-        star = at++;
-        afterStar = i;
-      } else if (at < pattern.length() && pattern.charAt(at) == label.charAt(i)) {
-        at++;
-        i++;
-      } else if (star >= 0) {
-        at = star + 1;
-        i = ++afterStar;
-      } else {
-        return false;
-      }
-    }
-    while (at < pattern.length() && pattern.charAt(at) == '*') {
-      at++;
-    }
-    return at == pattern.length();
   }
 
   @Override

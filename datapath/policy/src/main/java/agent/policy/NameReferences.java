@@ -57,6 +57,9 @@ final class NameReferences<N, S extends NamedSelector<N>> {
   }
 
   private static Set<Prefix> prefixes(Collection<IpAddress> addresses) {
+    if (addresses.size() == 1) { // most names have one, and there are many names
+      return Set.of(Prefix.of(addresses.iterator().next()));
+    }
     final Set<Prefix> prefixes = new TreeSet<>();
     addresses.forEach(address -> prefixes.add(Prefix.of(address)));
     return prefixes;

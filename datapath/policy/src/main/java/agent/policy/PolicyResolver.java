@@ -15,6 +15,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.function.BiFunction;
 
 /**
  * Resolves rules to policy map entries. Mode default enforces the directions in which a rule
@@ -63,9 +64,28 @@ final class PolicyResolver {
    */
   ResolvedPolicy resolve(
       Identity identity, List<NamedPort> ports, List<Rule> rules, long revision) {
-    final List<Rule> own =
-        rules.stream().filter(rule -> rule.subject().selects(identity.labels())).toList();
-    final Draft draft = new Draft(ports);
+    return resolve(identity, ports, rules, revision, SummaryLines::of);
+  }
+
+  /** The same without the lines of the summaries, which do not depend on who is selected. */
+  ResolvedPolicy resolvePart(
+      Identity identity, List<NamedPort> ports, List<Rule> rules, long revision) {
+    return resolve(identity, ports, rules, revision, (direction, own) -> SummaryLines.NONE);
+  }
+
+  private ResolvedPolicy resolve(
+      Identity identity,
+      List<NamedPort> ports,
+      List<Rule> rules,
+      long revision,
+      BiFunction<PolicyDirection, List<Rule>, SummaryLines> lines) {
+    final List<Rule> own = new ArrayList<>();
+    for (final Rule rule : rules) {
+      if (rule.subject().selects(identity.labels())) {
+        own.add(rule);
+      }
+    }
+    final Draft draft = new Draft(ports, lines);
     final DirectionSummary ingress = resolve(PolicyDirection.INGRESS, own, draft);
     final DirectionSummary egress = resolve(PolicyDirection.EGRESS, own, draft);
     return new ResolvedPolicy(
@@ -82,13 +102,15 @@ final class PolicyResolver {
   /** What a policy has so far. */
   private static final class Draft {
     private final List<NamedPort> ownPorts;
+    private final BiFunction<PolicyDirection, List<Rule>, SummaryLines> lines;
     private final List<PolicyEntry> entries = new ArrayList<>();
     private final Set<PeerSelector> selectors = new HashSet<>();
     private final Set<String> portNames = new HashSet<>();
     private final List<RequestSection> requests = new ArrayList<>();
 
-    Draft(List<NamedPort> ownPorts) {
+    Draft(List<NamedPort> ownPorts, BiFunction<PolicyDirection, List<Rule>, SummaryLines> lines) {
       this.ownPorts = ownPorts;
+      this.lines = lines;
     }
   }
 
@@ -99,7 +121,6 @@ final class PolicyResolver {
     }
     final TreeMap<Integer, VerdictTable> tables = new TreeMap<>();
     tables.put(ANY_IDENTITY, new VerdictTable());
-    final SummaryLines lines = new SummaryLines();
     for (final boolean deny : new boolean[] {false, true}) {
       final List<LabelSelector> required = required(direction, deny, rules);
       draft.selectors.addAll(required);
@@ -107,7 +128,6 @@ final class PolicyResolver {
         for (final Section section : rule.sections(direction)) {
           if (section.deny() == deny) {
             apply(section, peers(section, required, draft.selectors), tables, draft);
-            lines.add(rule, section, required);
           }
         }
       }
@@ -115,24 +135,36 @@ final class PolicyResolver {
     if (direction == PolicyDirection.INGRESS && allowLocalhost == AllowLocalhost.ALWAYS) {
       table(tables, ReservedIdentity.HOST.id()).add(List.of(PortMatch.ALL), false);
     }
-    return summary(direction, tables, lines, draft.entries);
+    return summary(direction, tables, draft.lines.apply(direction, rules), draft.entries);
   }
 
   private boolean isEnforced(PolicyDirection direction, List<Rule> rules) {
     return switch (mode) {
       case ALWAYS -> true;
       case NEVER -> false;
-      case DEFAULT -> rules.stream().anyMatch(rule -> rule.enforced().contains(direction));
+      case DEFAULT -> isSelected(direction, rules);
     };
   }
 
+  private static boolean isSelected(PolicyDirection direction, List<Rule> rules) {
+    for (final Rule rule : rules) {
+      if (rule.enforced().contains(direction)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
   static List<LabelSelector> required(PolicyDirection direction, boolean deny, List<Rule> rules) {
-    return rules.stream()
-        .flatMap(rule -> rule.sections(direction).stream())
-        .filter(section -> section.deny() == deny)
-        .flatMap(section -> section.requires().stream())
-        .distinct()
-        .toList();
+    final Set<LabelSelector> required = new LinkedHashSet<>();
+    for (final Rule rule : rules) {
+      for (final Section section : rule.sections(direction)) {
+        if (section.deny() == deny) {
+          required.addAll(section.requires());
+        }
+      }
+    }
+    return List.copyOf(required);
   }
 
   /** Returns the identities of the peers of a section; null for every peer. */

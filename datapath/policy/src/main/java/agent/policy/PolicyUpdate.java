@@ -56,8 +56,20 @@ public record PolicyUpdate(
             revision, endpoints, List.of(), failures, cidrsAdded, cidrsRemoved, cleanups);
   }
 
+  private boolean isEmpty() {
+    return bridges.isEmpty()
+        && endpoints.isEmpty()
+        && failures.isEmpty()
+        && cidrsAdded.isEmpty()
+        && cidrsRemoved.isEmpty()
+        && cleanups.isEmpty();
+  }
+
   /** Returns this update followed by the one that the release of identities needs. */
   PolicyUpdate then(PolicyUpdate release) {
+    if (release.isEmpty()) {
+      return this;
+    }
     final Map<Integer, Refusal> allFailures = new TreeMap<>(failures);
     allFailures.putAll(release.failures);
     final List<Identity> added = new ArrayList<>(cidrsAdded);

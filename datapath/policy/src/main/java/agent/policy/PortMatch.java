@@ -21,6 +21,9 @@ record PortMatch(int protocol, int port, int prefixLength) implements Comparable
 
   private static final int HIGHEST = 65535;
 
+  /** So many are compared one by one; of more, those that can cover a match are looked for. */
+  private static final int FEW = 8;
+
   static PortMatch ofProtocol(int protocol) {
     return new PortMatch(protocol, 0, PolicyPrefix.PROTOCOL);
   }
@@ -56,8 +59,24 @@ record PortMatch(int protocol, int port, int prefixLength) implements Comparable
     return new PortMatch(protocol, port & HIGHEST << PolicyPrefix.PORT - length & HIGHEST, length);
   }
 
+  /** Returns whether all of another match is in this one. */
+  private boolean covers(PortMatch other) {
+    return prefixLength == PolicyPrefix.IDENTITY
+        || prefixLength <= other.prefixLength
+            && protocol == other.protocol
+            && (port ^ other.port) >>> PolicyPrefix.PORT - prefixLength == 0;
+  }
+
   /** Returns whether one of the others covers all of this match. */
   boolean isWithin(Collection<PortMatch> others) {
+    if (others.size() <= FEW) {
+      for (final PortMatch other : others) {
+        if (other.covers(this)) {
+          return true;
+        }
+      }
+      return false;
+    }
     for (PortMatch wider = this; wider != null; wider = wider.parent()) {
       if (others.contains(wider)) {
         return true;

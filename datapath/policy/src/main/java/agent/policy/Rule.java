@@ -5,8 +5,10 @@ import agent.maps.layout.PolicyDirection;
 import agent.policy.spec.RuleSpec;
 import agent.types.Prefix;
 import java.util.ArrayList;
+import java.util.EnumMap;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 
@@ -20,6 +22,8 @@ final class Rule {
   private final LabelSelector subject;
   private final Set<PolicyDirection> enforced;
   private final List<Section> sections;
+  private final Map<PolicyDirection, List<Section>> byDirection =
+      new EnumMap<>(PolicyDirection.class);
   private final RuleCount count;
   private final int hash;
 
@@ -43,6 +47,11 @@ final class Rule {
     this.subject = subject;
     this.enforced = enforced;
     this.sections = sections;
+    for (final PolicyDirection direction : PolicyDirection.values()) {
+      byDirection.put(
+          direction,
+          sections.stream().filter(section -> section.direction() == direction).toList());
+    }
     count = RuleCount.of(spec);
     hash = Objects.hash(labels, subject, enforced, sections, spec.description());
   }
@@ -69,7 +78,7 @@ final class Rule {
   }
 
   List<Section> sections(PolicyDirection direction) {
-    return sections.stream().filter(section -> section.direction() == direction).toList();
+    return byDirection.get(direction);
   }
 
   /** Returns every selector once. */

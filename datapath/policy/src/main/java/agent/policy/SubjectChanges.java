@@ -99,14 +99,15 @@ final class SubjectChanges {
     final List<EndpointPolicyChange> changes = new ArrayList<>();
     final List<EndpointPolicyChange> denials = new ArrayList<>();
     final Map<Integer, Refusal> failures = new TreeMap<>();
-    for (final int endpoint : marked()) {
+    for (final Map.Entry<Integer, IntHashSet> mark : dirty.entrySet()) {
+      final int endpoint = mark.getKey();
       final PolicySubjects.Subject subject = subjects.get(endpoint);
       if (subject == null) {
         continue;
       }
       try {
         final ResolvedPolicy known = resolved.get(endpoint);
-        final IntHashSet peers = known != null ? EVERY : dirty.get(endpoint);
+        final IntHashSet peers = known != null ? EVERY : mark.getValue();
         final ResolvedPolicy policy =
             known != null ? known : resolve(endpoint, subject, peers, rules);
         if (!policy.isAs(subject.policy())) {

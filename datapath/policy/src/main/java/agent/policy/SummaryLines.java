@@ -1,5 +1,6 @@
 package agent.policy;
 
+import agent.maps.layout.PolicyDirection;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -11,10 +12,29 @@ final class SummaryLines {
   /** The lines of deny rules start with it. */
   static final String DENY = "deny ";
 
+  /** No line. */
+  static final SummaryLines NONE = new SummaryLines();
+
   private final Map<String, List<List<String>>> l4 = new LinkedHashMap<>();
   private final Map<String, List<List<String>>> cidr = new LinkedHashMap<>();
 
-  void add(Rule rule, Section section, List<LabelSelector> required) {
+  /** Returns the lines of rules that select the same endpoint, those of allows first. */
+  static SummaryLines of(PolicyDirection direction, List<Rule> rules) {
+    final SummaryLines lines = new SummaryLines();
+    for (final boolean deny : new boolean[] {false, true}) {
+      final List<LabelSelector> required = PolicyResolver.required(direction, deny, rules);
+      for (final Rule rule : rules) {
+        for (final Section section : rule.sections(direction)) {
+          if (section.deny() == deny) {
+            lines.add(rule, section, required);
+          }
+        }
+      }
+    }
+    return lines;
+  }
+
+  private void add(Rule rule, Section section, List<LabelSelector> required) {
     final String ports =
         section.ports().stream().map(PortTerm::text).collect(Collectors.joining(", "));
     final String start =
@@ -52,8 +72,10 @@ final class SummaryLines {
   }
 
   private static List<DerivedRule> list(Map<String, List<List<String>>> lines) {
-    return lines.entrySet().stream()
-        .map(line -> new DerivedRule(line.getKey(), List.copyOf(line.getValue())))
-        .toList();
+    return lines.isEmpty()
+        ? List.of()
+        : lines.entrySet().stream()
+            .map(line -> new DerivedRule(line.getKey(), List.copyOf(line.getValue())))
+            .toList();
   }
 }

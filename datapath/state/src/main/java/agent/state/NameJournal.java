@@ -33,12 +33,25 @@ final class NameJournal implements AutoCloseable {
   private final StateFolder<List<NameLookup>> folder;
   private long number;
 
-  /** Whether the name of the present file may not be durable yet. */
-  private boolean isNew;
+  /** The present file; null: the next lookup begins one. */
+  private AddedFile present;
 
-  private FileChannel channel;
   private long position;
   private long room;
+
+  /** A file that is open. */
+  private static final class AddedFile {
+    private final Path path;
+    private final FileChannel channel;
+
+    /** Whether its name may not be durable yet. */
+    private volatile boolean isNew = true;
+
+    private AddedFile(Path path, FileChannel channel) {
+      this.path = path;
+      this.channel = channel;
+    }
+  }
 
   NameJournal(StateFolder<List<NameLookup>> folder) {
     this.folder = folder;
@@ -113,7 +126,7 @@ final class NameJournal implements AutoCloseable {
    */
   synchronized void append(List<NameLookup> lookups) {
     try {
-      if (channel == null) {
+      if (present == null) {
         open();
       }
       final ByteBuffer[] parts = folder.encoded(PREFIX + number, lookups);
@@ -140,41 +153,35 @@ final class NameJournal implements AutoCloseable {
    * @throws OperationException where that failed
    */
   void sync() {
-    final FileChannel present;
-    final Path path;
-    final boolean wasNew;
+    final AddedFile file;
     synchronized (this) {
-      present = channel;
-      path = folder.path(PREFIX + number);
-      wasNew = isNew;
+      file = present;
     }
-    if (present == null) {
+    if (file == null) {
       return;
     }
     try {
-      sync(path, present, wasNew);
-      synchronized (this) {
-        isNew &= channel != present;
-      }
+      sync(file);
     } catch (ClosedChannelException e) {
       // rotate() has made it durable
     } catch (IOException e) {
-      throw FolderFiles.failure(path, "written", e);
+      throw FolderFiles.failure(file.path, "written", e);
     }
   }
 
-  private void sync(Path path, FileChannel present, boolean wasNew) throws IOException {
-    folder.files().sync(path, present);
-    if (wasNew) {
+  private void sync(AddedFile file) throws IOException {
+    folder.files().sync(file.path, file.channel);
+    if (file.isNew) {
       folder.files().sync();
+      file.isNew = false;
     }
   }
 
   private void open() throws IOException {
     final List<Long> numbers = numbers();
     number = Math.max(number, numbers.isEmpty() ? 0 : numbers.getLast()) + 1;
-    channel = folder.files().create(folder.path(PREFIX + number).getFileName().toString());
-    isNew = true;
+    final Path path = folder.path(PREFIX + number);
+    present = new AddedFile(path, folder.files().create(path.getFileName().toString()));
     position = 0;
     room = 0;
   }
@@ -190,7 +197,7 @@ final class NameJournal implements AutoCloseable {
   private void write(ByteBuffer bytes, long at) throws IOException {
     long next = at;
     while (bytes.hasRemaining()) {
-      next += channel.write(bytes, next);
+      next += present.channel.write(bytes, next);
     }
   }
 
@@ -199,20 +206,16 @@ final class NameJournal implements AutoCloseable {
    * Returns the files that there were, for {@link #remove}.
    */
   List<Long> rotate() {
-    final FileChannel ended;
-    final Path path;
-    final boolean wasNew;
+    final AddedFile ended;
     final List<Long> numbers;
     synchronized (this) {
-      ended = channel;
-      path = folder.path(PREFIX + number);
-      wasNew = isNew;
-      channel = null;
+      ended = present;
+      present = null;
       numbers = numbers();
     }
     if (ended != null) {
-      try (ended) {
-        sync(path, ended, wasNew);
+      try (FileChannel _ = ended.channel) {
+        sync(ended);
       } catch (IOException e) {
         LOGGER.warn("names: {}", IoFailure.reason(e));
       }

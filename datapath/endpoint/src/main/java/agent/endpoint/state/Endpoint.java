@@ -29,6 +29,8 @@ public final class Endpoint {
   private EndpointRecord record;
   private EndpointRecord stored;
   private LabelDerivation labels;
+  private EndpointLabels labelTexts; // null: not asked for yet
+  private EndpointOptions options; // the same
   private EndpointState state;
   private Identity identity;
   private CompletableFuture<Identity> acquiring;
@@ -77,10 +79,20 @@ public final class Endpoint {
     return labels;
   }
 
+  /** Returns the labels in display form. */
+  EndpointLabels labelTexts() {
+    if (labelTexts == null) {
+      labelTexts = labels.toLabels();
+    }
+    return labelTexts;
+  }
+
   /** Replaces the record and its labels. */
   public void change(EndpointRecord changed, LabelDerivation changedLabels) {
     record = changed;
     labels = changedLabels;
+    options = null;
+    labelTexts = null;
   }
 
   /** Returns whether the store holds the present record. */
@@ -208,7 +220,10 @@ public final class Endpoint {
 
   /** Returns the requested options. */
   public EndpointOptions options() {
-    return EndpointOptions.defaults().with(record.configuration().options());
+    if (options == null) {
+      options = EndpointOptions.defaults().with(record.configuration().options());
+    }
+    return options;
   }
 
   /** Returns the options in effect, null before the first attachment. */

@@ -23,7 +23,7 @@ public final class EndpointSnapshots {
         endpoint.state(),
         endpoint.health(),
         endpoint.identity(),
-        endpoint.labels().toLabels(),
+        endpoint.labelTexts(),
         endpoint.options().toMap(),
         realized == null ? Map.of() : realized.toMap(),
         record.configuration().datapath(),

@@ -2,7 +2,7 @@ package agent.endpoint.state;
 
 import agent.maps.layout.EndpointOption;
 import agent.types.Refusal;
-import java.util.Arrays;
+import java.util.List;
 
 /**
  * The mutable options (decisions.md, section 6) with their bits in {@code endpoint_config.options}.
@@ -37,6 +37,8 @@ public enum MutableOption {
 
   /** The value of a disabled option. */
   public static final String DISABLED = "Disabled";
+
+  private static final List<MutableOption> ALL = List.of(values());
 
   private final String optionName;
   private final EndpointOption bit;
@@ -74,11 +76,12 @@ public enum MutableOption {
    * @throws Refusal INVALID of {@code options.name}
    */
   public static MutableOption named(String name) {
-    return Arrays.stream(values())
-        .filter(option -> option.optionName.equals(name))
-        .findFirst()
-        .orElseThrow(
-            () -> Refusal.invalid("options." + name, "not a mutable option of an endpoint"));
+    for (final MutableOption option : ALL) {
+      if (option.optionName.equals(name)) {
+        return option;
+      }
+    }
+    throw Refusal.invalid("options." + name, "not a mutable option of an endpoint");
   }
 
   /**
