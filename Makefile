@@ -58,7 +58,7 @@ mutations-bpf: deps ## plant the listed bugs in the programs and print how many 
 	  -Dsurefire.failIfNoSpecifiedTests=false verify
 
 mutations-java: deps ## plant bugs in the Java modules, print how many the unit tests find (an hour; below 95 % it fails)
-	find . -path '*/target/pit-reports/mutations.csv' -delete
+	find . -path '*/target/pit-reports/*' -name mutations.csv -delete
 	$(MAVEN) -q -fae -Pmutations-java process-test-classes; status=$$?; .build/mutation-scores && exit $$status
 
 format: deps ## format the Java and C sources

@@ -59,9 +59,9 @@ class BuildScriptsTest {
     assertEquals(7, runFooTest("cp " + ran + " " + report + "; exit 7").status());
   }
 
-  private void mutations(String module, int killed, int survived) throws IOException {
+  private void mutations(String module, String part, int killed, int survived) throws IOException {
     write(
-        module + "/target/pit-reports/mutations.csv",
+        module + "/target/pit-reports" + part + "/mutations.csv",
         "A.java,a.A,M,m,1,KILLED,t\n".repeat(killed)
             + "A.java,a.A,M,m,2,SURVIVED,none\n".repeat(survived));
   }
@@ -69,9 +69,9 @@ class BuildScriptsTest {
   @Test
   void shouldFailBelowTheFloorOfAModule() throws Exception {
     assertEquals(1, run("mutation-scores").status(), "no report");
-    mutations("maps", 19, 1);
+    mutations("maps", "", 19, 1);
     assertEquals(0, run("mutation-scores").status(), "95 % are enough");
-    mutations("conntrack", 189, 11);
+    mutations("conntrack", "", 189, 11);
     final Ended below = run("mutation-scores");
     assertEquals(1, below.status());
     assertTrue(below.output().contains("  94.5%     94.5%  BELOW 95%"), below.output());
@@ -79,12 +79,14 @@ class BuildScriptsTest {
   }
 
   @Test
-  void shouldPrintTheExceptionsFromTheFloor() throws Exception {
-    mutations("api-shell/server", 90, 10);
+  void shouldAddUpTheReportsOfTheParts() throws Exception {
+    mutations("server", "/first", 100, 0);
+    mutations("server", "/second", 90, 10);
     final Ended passed = run("mutation-scores");
-    assertEquals(0, passed.status(), passed.output());
-    assertTrue(passed.output().contains("  exception, floor 80%: its sockets"), passed.output());
-    mutations("api-shell/server", 79, 21);
+    assertEquals(0, passed.status(), "95 % of all: " + passed.output());
+    assertTrue(passed.output().contains("server   "), passed.output());
+    assertTrue(passed.output().contains(" 200     200      190  95.0%"), passed.output());
+    mutations("server", "/third", 9, 1);
     assertEquals(1, run("mutation-scores").status());
   }
 }
