@@ -20,7 +20,10 @@ import org.apache.logging.log4j.Logger;
  */
 public final class EntryComparison {
   private static final Logger LOGGER = LogManager.getLogger(EntryComparison.class);
-  private static final int BATCH = 256;
+
+  /** A batch of a trie of 16,000 prefixes takes about 50 microseconds. */
+  private static final int BATCH = 64;
+
   private static final int ENTRIES_PER_STEP = 4096;
 
   private final KernelFaults faults;
