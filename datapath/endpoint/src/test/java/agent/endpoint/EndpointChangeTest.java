@@ -67,7 +67,7 @@ class EndpointChangeTest {
   void shouldNeverDropWhatIsAllowedBeforeAndAfterALabelChange() {
     agent.importRules(allowIngress("app=web", "app=client", 80));
     assertTrue(clientReachesWeb());
-    agent.datapath.afterWrite = () -> assertTrue(clientReachesWeb());
+    agent.datapath.aroundWrites = () -> assertTrue(clientReachesWeb());
     agent.relabel("2", "version=2");
     agent.relabel("2", "version=3");
   }

@@ -77,7 +77,7 @@ class FailedBuildTest {
     agent.datapath.fails = call -> call.equals("attach 12");
     createLater(web());
     final List<HealthLevel> levels = new ArrayList<>();
-    agent.datapath.afterWrite = () -> levels.add(agent.get("12").health().overall());
+    agent.datapath.aroundWrites = () -> levels.add(agent.get("12").health().overall());
     agent.datapath.fails = call -> false;
     agent.advance(Duration.ofSeconds(1));
     assertEquals(EndpointState.READY, agent.get("12").state());

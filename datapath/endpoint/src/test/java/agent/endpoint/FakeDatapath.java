@@ -43,7 +43,10 @@ final class FakeDatapath implements EndpointProxy, PolicyMapProxy, IpcacheProxy 
   boolean hasLinks = true;
   final Map<Prefix, IpcacheEntry> ipcache = new TreeMap<>();
   final List<String> calls = new ArrayList<>();
-  Runnable afterWrite = () -> {};
+
+  /** Runs before and after each write of an entry. */
+  Runnable aroundWrites = () -> {};
+
   Predicate<String> fails = call -> false;
 
   /** The calls that are carried out, and whose answers wait for {@link #answerHeld}. */
@@ -53,7 +56,7 @@ final class FakeDatapath implements EndpointProxy, PolicyMapProxy, IpcacheProxy 
 
   private <T> CompletableFuture<T> done(String call, T value) {
     calls.add(call);
-    afterWrite.run();
+    aroundWrites.run();
     return answer(call, value);
   }
 
@@ -168,8 +171,9 @@ final class FakeDatapath implements EndpointProxy, PolicyMapProxy, IpcacheProxy 
   }
 
   private void write(Runnable change) {
+    aroundWrites.run();
     change.run();
-    afterWrite.run();
+    aroundWrites.run();
   }
 
   @Override

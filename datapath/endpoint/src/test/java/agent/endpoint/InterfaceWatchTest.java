@@ -311,10 +311,10 @@ class InterfaceWatchTest {
   /** A build in progress may attach programs after the close, so the endpoint is closed again. */
   @Test
   void shouldCloseAnEndpointAgainThatWasBeingBuilt() {
-    agent.datapath.afterWrite =
+    agent.datapath.aroundWrites =
         () -> {
           if (agent.datapath.calls.contains("attach 1")) {
-            agent.datapath.afterWrite = () -> {};
+            agent.datapath.aroundWrites = () -> {};
             agent.node.present.remove("lxc1");
             agent.node.events.add(handler -> handler.onDeviceRemoved(101, "lxc1"));
           }

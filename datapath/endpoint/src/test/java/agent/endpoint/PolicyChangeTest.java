@@ -14,6 +14,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.datapath.manager.spec.RedirectedFlow;
 import agent.endpoint.state.EndpointHealth.HealthLevel;
 import agent.endpoint.state.EndpointLog.LogEntry;
 import agent.endpoint.state.EndpointPolicyStatus;
@@ -40,6 +41,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 class PolicyChangeTest {
+  private static final IpAddress WEB = IpAddress.parse("10.5.0.9");
   private static final IpAddress CLIENT = IpAddress.parse("10.5.0.10");
   private static final IpAddress OTHER = IpAddress.parse("10.5.0.11");
   private static final IpAddress OUTSIDE = IpAddress.parse("198.51.100.7");
@@ -48,7 +50,7 @@ class PolicyChangeTest {
 
   @BeforeEach
   void setUp() {
-    agent.create("1", Requests.on("lxc1").ipv4("10.5.0.9").labels("app=web"));
+    agent.create("1", Requests.on("lxc1").ipv4(WEB.toString()).labels("app=web"));
     agent.create("2", Requests.on("lxc2").ipv4(CLIENT.toString()).labels("app=client"));
     agent.create("3", Requests.on("lxc3").ipv4(OTHER.toString()).labels("app=other"));
   }
@@ -59,7 +61,7 @@ class PolicyChangeTest {
 
   @Test
   void shouldEnforceNothingWhileNoRuleSelectsTheEndpoint() {
-    agent.importRules(allowIngress("app=nobody", "app=client", 80));
+    agent.importRules(allowIngress("app=unknown", "app=client", 80));
     assertTrue(webLetsIn(CLIENT, 80));
     assertTrue(webLetsIn(OUTSIDE, 1));
     assertTrue(agent.datapath.allows(1, PolicyDirection.EGRESS, OUTSIDE, 17, 53));
@@ -151,13 +153,45 @@ class PolicyChangeTest {
   @Test
   void shouldNeverDropACidrThatIsAllowedBeforeAndAfter() {
     agent.importRules(named("a", allowIngressFromCidr("app=web", "198.51.100.0/24", 80)));
-    agent.datapath.afterWrite = () -> assertTrue(webLetsIn(OUTSIDE, 80));
+    agent.datapath.aroundWrites =
+        () -> {
+          assertTrue(webLetsIn(OUTSIDE, 80));
+          assertTrue(webLetsRequestIn(OUTSIDE, 80));
+        };
     agent.importRules(named("b", allowIngressFromCidr("app=web", "198.51.100.7/32", 80)));
     agent.deleteRules("name=a");
+    agent.importRules(named("b", allowIngressFromCidr("app=web", "198.51.100.0/26", 80)));
+    agent.importRules(named("b", allowIngressFromCidr("app=web", "198.51.100.7/32", 80)));
     agent.importRules(named("c", allowIngressFromCidr("app=web", "198.51.0.0/16", 80)));
     agent.deleteRules("name=b");
     agent.importRules(named("d", allowIngressFromCidr("app=web", "0.0.0.0/0", 80)));
     agent.deleteRules("name=c");
+  }
+
+  /** A proxy is asked by the identity that the kernel has for the address. */
+  private boolean webLetsRequestIn(IpAddress client, int port) {
+    final int identity = agent.datapath.identityOf(client);
+    return agent
+        .policy
+        .requests()
+        .dns(new RedirectedFlow(6, client, 40_000, identity, 0, WEB, port, 0, 1), "example.org");
+  }
+
+  @Test
+  void shouldJudgeRequestsByARuleBeforeItAnswers() {
+    agent.importRules(named("a", allowIngressFromCidr("app=web", "198.51.100.0/24", 80)));
+    assertTrue(webLetsRequestIn(OUTSIDE, 80));
+    assertEquals(
+        agent.conductor.policy().get(List.of()).revision(), agent.policy.requests().revision());
+    agent.importRules(named("a", allowIngressFromCidr("app=other", "198.51.100.0/24", 80)));
+    assertTrue(webLetsRequestIn(OUTSIDE, 81), "no rule is for it");
+    assertEquals(
+        agent.conductor.policy().get(List.of()).revision(), agent.policy.requests().revision());
+    agent.importRules(named("b", allowIngressFromCidr("app=unknown", "198.51.100.0/24", 80)));
+    assertEquals(
+        agent.conductor.policy().get(List.of()).revision(), agent.policy.requests().revision());
+    agent.delete("1");
+    assertFalse(webLetsRequestIn(OUTSIDE, 80), "it is gone");
   }
 
   @Test
@@ -181,10 +215,12 @@ class PolicyChangeTest {
   void shouldNeverAllowMoreThanBeforeOrAfter() {
     agent.importRules(named("a", allowIngressFromCidr("app=web", "198.51.100.0/24", 80)));
     final IpAddress stranger = IpAddress.parse("203.0.113.1");
-    agent.datapath.afterWrite =
+    agent.datapath.aroundWrites =
         () -> {
           assertFalse(webLetsIn(stranger, 80));
+          assertFalse(webLetsRequestIn(stranger, 80));
           assertFalse(webLetsIn(OUTSIDE, 81));
+          assertFalse(webLetsRequestIn(OUTSIDE, 81));
         };
     agent.importRules(named("b", allowIngressFromCidr("app=web", "198.51.0.0/16", 80)));
     agent.deleteRules("name=a");

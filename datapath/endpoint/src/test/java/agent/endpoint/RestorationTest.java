@@ -113,7 +113,7 @@ class RestorationTest {
 
   @Test
   void shouldChangeNoVerdictDuringRestore() {
-    agent.datapath.afterWrite =
+    agent.datapath.aroundWrites =
         () -> {
           assertTrue(webLetsIn(CLIENT, 80));
           assertTrue(webLetsIn(OUTSIDE, 80));
@@ -138,7 +138,7 @@ class RestorationTest {
   void shouldDropNothingWhereTheKernelHasACidrWithAnotherIdentity() {
     agent.datapath.renumber(agent.datapath.identityOf(OUTSIDE), (1 << 24) + 500);
     assertTrue(webLetsIn(OUTSIDE, 80));
-    agent.datapath.afterWrite =
+    agent.datapath.aroundWrites =
         () -> {
           assertTrue(webLetsIn(OUTSIDE, 80));
           assertFalse(webLetsIn(OUTSIDE, 81));
@@ -267,7 +267,7 @@ class RestorationTest {
     agent.datapath.policies.forEach((id, map) -> policies.put(id, Map.copyOf(map)));
     final Map<Prefix, IpcacheEntry> ipcache = Map.copyOf(agent.datapath.ipcache);
     agent.rules.save(new PolicyState(0, List.of(), List.of()));
-    agent.datapath.afterWrite = () -> assertEquals(policies, agent.datapath.policies);
+    agent.datapath.aroundWrites = () -> assertEquals(policies, agent.datapath.policies);
     agent.restart();
     assertEquals(List.of(1, 2, 40), agent.report.failed());
     assertEquals(ipcache, agent.datapath.ipcache);
@@ -282,7 +282,7 @@ class RestorationTest {
         () -> agent.importRules(allowIngress("app=web", "role=friend", 81)));
     assertEquals(policies, agent.datapath.policies);
 
-    agent.datapath.afterWrite = () -> {};
+    agent.datapath.aroundWrites = () -> {};
     assertEquals(
         EndpointState.READY, agent.create("7", Requests.on("lxc7").labels("app=client")).state());
     assertEquals(Map.of(), agent.datapath.policies.get(7), "a new endpoint is closed");

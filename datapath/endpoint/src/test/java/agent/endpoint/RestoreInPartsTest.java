@@ -177,7 +177,7 @@ class RestoreInPartsTest {
   void shouldNeitherInterruptNorOpenAnyEndpointAtAnyWrite() {
     final int stranger = 77;
     agent.datapath.renumber(agent.datapath.identityOf(OUTSIDE), (1 << 24) + 500);
-    agent.datapath.afterWrite =
+    agent.datapath.aroundWrites =
         () -> {
           for (final int id : new int[] {1, LAST / 2, LAST}) {
             assertTrue(letsIn(id, OUTSIDE, 80));

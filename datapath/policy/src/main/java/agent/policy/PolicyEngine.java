@@ -116,7 +116,7 @@ public final class PolicyEngine {
     context.identities().list().forEach(selectors::add);
     context.cidrIdentities().list().forEach(selectors::add);
     references.restore(repository.rules(), context.formerNumbers());
-    subjects.publish(repository.revision());
+    subjects.publish(repository.revision(), List.of());
   }
 
   private final class Listener implements IdentityListener {
@@ -389,7 +389,15 @@ public final class PolicyEngine {
     return references.dns().selects(name);
   }
 
-  /** Returns what the policies of all endpoints say of requests; any thread may call and ask. */
+  /**
+   * Has requests be judged by a part of an update from now on; called when the addresses have the
+   * identities that this part is for.
+   */
+  public synchronized void publish(long revision, List<EndpointPolicyChange> changes) {
+    subjects.publish(revision, changes);
+  }
+
+  /** Returns what the policies say of requests, as of {@link #publish}; any thread may ask. */
   public RequestPolicies requests() {
     return subjects.requests();
   }

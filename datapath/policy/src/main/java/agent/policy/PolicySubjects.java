@@ -30,20 +30,22 @@ final class PolicySubjects {
 
   private final TreeMap<Integer, Subject> subjects = new TreeMap<>();
   private final PublishedPolicies published = new PublishedPolicies();
-  private boolean isPublished;
 
   /** Returns what the policies say of requests, as of {@link #publish}; for any thread. */
   RequestPolicies requests() {
     return published;
   }
 
-  /** Has other threads ask for requests by the present policies. */
-  void publish(long revision) {
-    if (!isPublished || published.revision() != revision) {
-      final Map<Integer, ResolvedPolicy> policies = new TreeMap<>();
-      subjects.forEach((endpoint, subject) -> policies.put(endpoint, subject.policy()));
+  /** Has other threads ask for requests by the policies of these changes from now on. */
+  void publish(long revision, List<EndpointPolicyChange> changes) {
+    final Map<Integer, ResolvedPolicy> policies = new TreeMap<>();
+    for (final EndpointPolicyChange change : changes) {
+      if (subjects.containsKey(change.endpointId())) { // it may have been removed since
+        policies.put(change.endpointId(), change.policy());
+      }
+    }
+    if (!policies.isEmpty() || published.revision() != revision) {
       published.publish(revision, policies);
-      isPublished = true;
     }
   }
 
@@ -78,7 +80,6 @@ final class PolicySubjects {
 
   private EndpointPolicyChange change(int endpointId, Subject subject, PolicyDelta delta) {
     subjects.put(endpointId, subject);
-    isPublished = false;
     return new EndpointPolicyChange(endpointId, subject.policy(), delta);
   }
 
@@ -111,7 +112,7 @@ final class PolicySubjects {
 
   void remove(int endpointId) {
     subjects.remove(endpointId);
-    isPublished = false;
+    published.remove(endpointId);
   }
 
   Set<Integer> ids() {

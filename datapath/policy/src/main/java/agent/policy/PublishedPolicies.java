@@ -37,11 +37,18 @@ final class PublishedPolicies implements RequestPolicies {
     }
   }
 
-  /** Publishes other policies. */
-  void publish(long revision, Map<Integer, ResolvedPolicy> policies) {
-    final Int2ObjectHashMap<ResolvedPolicy> copy = new Int2ObjectHashMap<>();
-    copy.putAll(policies);
+  /** Publishes other policies of some endpoints. */
+  void publish(long revision, Map<Integer, ResolvedPolicy> changed) {
+    final Int2ObjectHashMap<ResolvedPolicy> copy = new Int2ObjectHashMap<>(snapshot.policies());
+    copy.putAll(changed);
     snapshot = new Snapshot(revision, copy);
+  }
+
+  /** Takes the policy of an endpoint away. */
+  void remove(int endpoint) {
+    final Int2ObjectHashMap<ResolvedPolicy> copy = new Int2ObjectHashMap<>(snapshot.policies());
+    copy.remove(endpoint);
+    snapshot = new Snapshot(snapshot.revision(), copy);
   }
 
   @Override

@@ -125,7 +125,6 @@ final class SubjectChanges {
     }
     dirty.clear();
     mark(failures.keySet());
-    subjects.publish(rules.revision());
     return new PolicyUpdate(
         rules.revision(),
         List.of(),

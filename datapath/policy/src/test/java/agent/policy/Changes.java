@@ -3,9 +3,17 @@ package agent.policy;
 import agent.policy.spec.RuleSpec;
 import java.util.List;
 
-/** Changes of rules that are committed alone. */
+/** Changes of rules that are committed alone, and carried out at once. */
 final class Changes {
   private Changes() {}
+
+  /** Has requests be judged by all of an update, and returns it. */
+  static PolicyUpdate publish(PolicyEngine engine, PolicyUpdate update) {
+    for (final var part : List.of(update.bridges(), update.endpoints(), update.cleanups())) {
+      engine.publish(update.revision(), part);
+    }
+    return update;
+  }
 
   static PolicyUpdate add(PolicyEngine engine, List<RuleSpec> rules, boolean replaceSameLabels) {
     return commit(engine, PolicyChange.add(rules, Replacement.of(replaceSameLabels, List.of())));
@@ -21,6 +29,6 @@ final class Changes {
     if (commit.results().getFirst().refusal() != null) {
       throw commit.results().getFirst().refusal();
     }
-    return commit.update();
+    return publish(engine, commit.update());
   }
 }

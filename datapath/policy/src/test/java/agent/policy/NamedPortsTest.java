@@ -63,7 +63,7 @@ class NamedPortsTest {
 
   private Identity set(int endpoint, String label, NamedPort... ports) {
     final Identity identity = identity(label);
-    engine.endpointSet(endpoint, identity, List.of(ports));
+    Changes.publish(engine, engine.endpointSet(endpoint, identity, List.of(ports)));
     return identity;
   }
 
@@ -153,7 +153,7 @@ class NamedPortsTest {
     set(2, "app=db", tcp("http", 9090));
     assertTrue(sends(1, db, TCP, 9090), "changed");
     assertTrue(sends(1, db, TCP, 8080), "another endpoint has it");
-    engine.endpointRemoved(3);
+    Changes.publish(engine, engine.endpointRemoved(3));
     assertFalse(sends(1, db, TCP, 8080), "removed");
     set(2, "app=db");
     assertFalse(sends(1, db, TCP, 9090), "without names");
@@ -172,7 +172,7 @@ class NamedPortsTest {
             ingress(labels("app", "third"), on(endpoints(DB), HTTP))),
         false);
     final Identity db = identity("app=db");
-    engine.refresh();
+    Changes.publish(engine, engine.refresh());
     final PolicyUpdate update = engine.endpointSet(4, db, List.of(tcp("http", 80)));
     assertEquals(
         List.of(1, 4), update.endpoints().stream().map(EndpointPolicyChange::endpointId).toList());
@@ -300,7 +300,7 @@ class NamedPortsTest {
     final Identity db = identity("app=db");
     add(engine, List.of(egress(WEB, on(endpoints(DB), HTTP))), false);
     engine.restorePorts(2, db.id(), List.of(tcp("http", 80)));
-    engine.endpointSet(1, web, List.of());
+    Changes.publish(engine, engine.endpointSet(1, web, List.of()));
     assertTrue(sends(1, db, TCP, 80));
     assertEquals(1, engine.endpointSet(2, db, List.of(tcp("http", 80))).endpoints().size());
     assertTrue(sends(1, db, TCP, 80));

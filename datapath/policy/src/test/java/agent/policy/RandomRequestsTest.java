@@ -75,14 +75,14 @@ class RandomRequestsTest {
 
   private void changeEndpoints() {
     while (!endpoints.isEmpty() && random.below(3) == 0) {
-      engine.endpointRemoved(endpoints.size());
+      Changes.publish(engine, engine.endpointRemoved(endpoints.size()));
       identities.release(endpoints.removeLast().id()).join();
-      engine.refresh();
+      Changes.publish(engine, engine.refresh());
     }
     while (endpoints.size() < ENDPOINTS) {
       final Identity identity = identities.acquire(random.labels()).join();
       endpoints.add(identity);
-      engine.endpointSet(endpoints.size(), identity, List.of());
+      Changes.publish(engine, engine.endpointSet(endpoints.size(), identity, List.of()));
     }
   }
 

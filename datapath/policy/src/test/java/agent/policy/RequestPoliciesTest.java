@@ -73,8 +73,8 @@ class RequestPoliciesTest {
     final PolicyEngine opened =
         PolicyEngine.open(
             new PolicyContext().identities(identities).allowLocalhost(allowLocalhost).conclude());
-    opened.endpointSet(WEB, web, List.of());
-    opened.endpointSet(SHOP, shop, List.of());
+    Changes.publish(opened, opened.endpointSet(WEB, web, List.of()));
+    Changes.publish(opened, opened.endpointSet(SHOP, shop, List.of()));
     return opened;
   }
 
@@ -123,7 +123,7 @@ class RequestPoliciesTest {
     assertFalse(allows(flow(TCP, 7, web.id(), SHOP, shop.id(), 80), "GET"));
     assertFalse(allows(flow(TCP, 0, web.id(), 0, shop.id(), 80), "GET"));
     assertFalse(engine.requests().dns(flow(UDP, 0, 1, 0, 2, 53), "a.b"));
-    engine.endpointRemoved(WEB);
+    Changes.publish(engine, engine.endpointRemoved(WEB));
     assertFalse(allows(webToShop(), "GET"));
   }
 
@@ -133,17 +133,17 @@ class RequestPoliciesTest {
     add(engine, List.of(GET_OF_WEB), false);
     assertFalse(allows(webToShop(), "PUT"));
     final Identity other = acquire("app=other");
-    engine.endpointSet(SHOP, other, List.of());
+    Changes.publish(engine, engine.endpointSet(SHOP, other, List.of()));
     assertTrue(allows(webToShop(), "PUT"), "the rule is not for this identity");
-    engine.endpointSet(SHOP, shop, List.of());
+    Changes.publish(engine, engine.endpointSet(SHOP, shop, List.of()));
     assertFalse(allows(webToShop(), "PUT"));
     final long revision = add(engine, List.of(ingress(OF_SHOP, entities("all"))), false).revision();
     assertTrue(allows(webToShop(), "PUT"), "another rule opens the port");
-    engine.undo(revision);
+    Changes.publish(engine, engine.undo(revision).orElseThrow());
     assertFalse(allows(webToShop(), "PUT"));
-    engine.enforce(EnforcementMode.NEVER);
+    Changes.publish(engine, engine.enforce(EnforcementMode.NEVER));
     assertTrue(allows(webToShop(), "PUT"));
-    engine.enforce(EnforcementMode.DEFAULT);
+    Changes.publish(engine, engine.enforce(EnforcementMode.DEFAULT));
     assertFalse(allows(webToShop(), "PUT"));
     delete(engine, List.of("n=get"));
     assertTrue(allows(webToShop(), "PUT"));
@@ -170,7 +170,7 @@ class RequestPoliciesTest {
         engine,
         List.of(egress(OF_WEB, on(fqdns("www.example.com"), http("GET", null), tcp(80)))),
         false);
-    engine.names(Map.of("www.example.com.", List.of(ADDRESS)));
+    Changes.publish(engine, engine.names(Map.of("www.example.com.", List.of(ADDRESS))));
     final int address =
         engine.cidrIdentities().stream()
             .filter(identity -> identity.cidr().orElseThrow().equals(Prefix.of(ADDRESS)))
@@ -180,7 +180,7 @@ class RequestPoliciesTest {
     final RedirectedFlow flow = flow(TCP, WEB, web.id(), 0, address, 80);
     assertTrue(allows(flow, "GET"));
     assertFalse(allows(flow, "PUT"));
-    engine.names(Map.of("www.example.com.", List.of()));
+    Changes.publish(engine, engine.names(Map.of("www.example.com.", List.of())));
     assertFalse(allows(flow, "GET"));
   }
 
@@ -336,7 +336,7 @@ class RequestPoliciesTest {
     assertEquals(
         List.of(new PolicyRedirect(PolicyDirection.EGRESS, RedirectKind.DNS, UDP, 53, 53)),
         requests.redirects(WEB));
-    engine.endpointRemoved(WEB);
+    Changes.publish(engine, engine.endpointRemoved(WEB));
     assertEquals(RedirectKind.NONE, requests.redirect(names, PolicyDirection.EGRESS));
     assertEquals(List.of(), requests.redirects(WEB));
   }

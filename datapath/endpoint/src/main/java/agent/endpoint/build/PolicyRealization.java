@@ -58,7 +58,7 @@ public final class PolicyRealization {
    */
   public CompletableFuture<Void> realize(PolicyUpdate update) {
     final UpdateRealization run =
-        new UpdateRealization(update, registry, journal, policyMaps, ipcache, engine::wanted);
+        new UpdateRealization(update, registry, journal, policyMaps, ipcache, engine);
     return enqueue(run::addTo);
   }
 

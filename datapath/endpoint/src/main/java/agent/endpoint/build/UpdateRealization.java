@@ -8,12 +8,10 @@ import agent.endpoint.state.Endpoint;
 import agent.endpoint.state.EndpointJournal;
 import agent.endpoint.state.EndpointRegistry;
 import agent.endpoint.state.EndpointState;
-import agent.identity.Identity;
 import agent.ipcache.Ipcache;
+import agent.policy.PolicyEngine;
 import agent.policy.PolicyUpdate;
 import agent.policy.PolicyUpdate.EndpointPolicyChange;
-import agent.policy.ResolvedPolicy;
-import agent.policy.spec.NamedPort;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.HashMap;
@@ -23,7 +21,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
-import java.util.function.BiFunction;
 import java.util.stream.Stream;
 
 /**
@@ -39,7 +36,7 @@ final class UpdateRealization {
   private final EndpointJournal journal;
   private final PolicyMapProxy policyMaps;
   private final Ipcache ipcache;
-  private final BiFunction<Identity, List<NamedPort>, ResolvedPolicy> wanted;
+  private final PolicyEngine engine;
   private final Map<Endpoint, RuntimeException> failed = new LinkedHashMap<>();
   private final Set<Endpoint> building = new HashSet<>();
   private final Deque<CompletableFuture<Map<Integer, RuntimeException>>> asked = new ArrayDeque<>();
@@ -53,8 +50,7 @@ final class UpdateRealization {
   /**
    * Creates the realization of an update.
    *
-   * @param wanted returns the policy of an endpoint by its identity and named ports, whether a map
-   *     can hold it or not
+   * @param engine has the policies that maps cannot hold, and publishes those that are in force
    */
   UpdateRealization(
       PolicyUpdate update,
@@ -62,13 +58,13 @@ final class UpdateRealization {
       EndpointJournal journal,
       PolicyMapProxy policyMaps,
       Ipcache ipcache,
-      BiFunction<Identity, List<NamedPort>, ResolvedPolicy> wanted) {
+      PolicyEngine engine) {
     this.update = update;
     this.registry = registry;
     this.journal = journal;
     this.policyMaps = policyMaps;
     this.ipcache = ipcache;
-    this.wanted = wanted;
+    this.engine = engine;
   }
 
   /**
@@ -100,7 +96,7 @@ final class UpdateRealization {
     if (!ipcache.isOutdated()) {
       update.cidrsAdded().forEach(identity -> unused.add(identity.id()));
     }
-    ask(update.bridges());
+    ask(update.bridges(), engine.requests().revision());
     unused.clear();
   }
 
@@ -153,13 +149,15 @@ final class UpdateRealization {
       steps
           .thenAwait(this::allAsked)
           .then(this::collect)
-          .then(() -> ask(changes))
+          .then(() -> ask(changes, update.revision()))
           .thenAwait(this::allAsked)
           .then(this::collect);
     }
   }
 
-  private void ask(List<EndpointPolicyChange> changes) {
+  /** Requests are judged by what policy maps are to say from now on. */
+  private void ask(List<EndpointPolicyChange> changes, long revision) {
+    engine.publish(revision, changes);
     Map<Integer, PolicyChange> next = new LinkedHashMap<>();
     for (final EndpointPolicyChange change : changes) {
       final Endpoint endpoint = registry.find(change.endpointId());
@@ -212,6 +210,7 @@ final class UpdateRealization {
 
   private void end() {
     collect();
+    engine.publish(update.revision(), List.of());
     final Set<Endpoint> changed = new HashSet<>();
     for (final List<EndpointPolicyChange> list :
         List.of(update.bridges(), update.endpoints(), update.cleanups())) {
@@ -248,7 +247,7 @@ final class UpdateRealization {
   private void keepWanted(int id) {
     final Endpoint endpoint = registry.find(id);
     if (endpoint != null && endpoint.identity() != null) {
-      endpoint.resolved(wanted.apply(endpoint.identity(), endpoint.record().namedPorts()));
+      endpoint.resolved(engine.wanted(endpoint.identity(), endpoint.record().namedPorts()));
     }
   }
 
