@@ -242,7 +242,9 @@ public final class DatapathManager implements AutoCloseable {
         mirrors.unrealised() == 0
             ? 0
             : mirrors.reconcile(RECONCILE_WRITES_PER_CYCLE, policyMaps::onRealised);
-    return realised + guard.doWork();
+    final int steps = guard.doWork();
+    conductor.idleStrategy().parkAtMost(guard.pauseNs());
+    return realised + steps;
   }
 
   private void attachDevices(

@@ -21,6 +21,7 @@ public final class ParkingIdleStrategy implements IdleStrategy {
   private volatile boolean isWoken;
   private volatile boolean isStopped;
   private int turns;
+  private long mostNs = PARK_NS;
 
   /** Ends the current or the next park; for any thread. */
   public void wake() {
@@ -33,6 +34,11 @@ public final class ParkingIdleStrategy implements IdleStrategy {
         watched.wakeUp();
       }
     }
+  }
+
+  /** Ends the next park after so long at the latest, if it watches nothing; for the same thread. */
+  public void parkAtMost(long nanoseconds) {
+    mostNs = Math.min(PARK_NS, nanoseconds);
   }
 
   /** Ends parks when this descriptor has input, too; for the parking thread. */
@@ -82,7 +88,7 @@ public final class ParkingIdleStrategy implements IdleStrategy {
 
   private void park() {
     if (poll == null) {
-      LockSupport.parkNanos(PARK_NS);
+      LockSupport.parkNanos(mostNs);
       return;
     }
     isPolling = true; // a waker that does not see it has set isWoken before

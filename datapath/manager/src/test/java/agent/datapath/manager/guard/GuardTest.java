@@ -139,11 +139,31 @@ class GuardTest {
     check.results.add(Progress.COMPARED);
     check.stepNs = 2 * MS;
     rest();
-    assertEquals(1, guard.doWork(), "a step of 2 ms is not slow");
+    check.stepNs = 0;
+    assertEquals(8 * MS, rest(), "a step of 2 ms is not slow");
     check.results.add(Progress.REPAIRED);
     check.stepNs = 3 * MS;
     rest();
     assertEquals(1, guard.doWork(), "a repair goes on at once");
+  }
+
+  /** Others do not wait for a whole round, and its pauses are a part of the rest after it. */
+  @Test
+  void shouldPauseAfterEachStepOfARound() {
+    final Steps check = add(new Steps("maps"));
+    rest();
+    check.results.addAll(List.of(Progress.COMPARED, Progress.COMPARED, Progress.REPAIRED));
+    check.stepNs = MS;
+    rest();
+    assertEquals(4 * MS, guard.pauseNs());
+    assertEquals(5 * MS, rest(), "with the step itself");
+    assertEquals(5 * MS, rest());
+    assertEquals(0, guard.pauseNs(), "a repair goes on at once");
+    check.stepNs = 300 * MS;
+    guard.doWork();
+    assertEquals(20 * 303 * MS - 8 * MS, guard.pauseNs());
+    add(new Steps("links"));
+    assertEquals(2 * SECOND, guard.pauseNs(), "the check that is due first");
   }
 
   /** Rounds of one kind of objects, of which each step compares one. */

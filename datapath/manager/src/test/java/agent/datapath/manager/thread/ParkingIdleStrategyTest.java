@@ -58,6 +58,16 @@ class ParkingIdleStrategyTest {
   }
 
   @Test
+  void shouldParkForAShorterTime() {
+    idleNs(BEFORE_PARKS);
+    idle.parkAtMost(PARK_NS / 10);
+    assertTrue(shortestNs(() -> {}, 1) < PARK_NS / 2);
+    assertTrue(shortestNs(() -> {}, 5) >= PARK_NS / 4, "it does not spin");
+    idle.parkAtMost(Long.MAX_VALUE);
+    assertTrue(longestParkNs() >= PARK_NS * 9 / 10);
+  }
+
+  @Test
   void shouldNotParkOnceItIsStopped() {
     idleNs(BEFORE_PARKS);
     idle.stop();
