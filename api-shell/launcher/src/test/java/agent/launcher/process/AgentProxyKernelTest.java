@@ -463,7 +463,7 @@ class AgentProxyKernelTest {
     }
     final String cache = agent.expect(200, "GET", "/fqdn/cache/" + client.id(), null).text();
     assertTrue(cache.contains("www.example.com.") && cache.contains(OUTSIDE6), cache);
-    assertEquals(Set.of("dns-proxy", "names", "ep-conductor", "dp-conductor"), preferred());
+    assertEquals(Set.of("dns-proxy", "names"), preferred());
   }
 
   /** Returns the names of the agent's threads whose nice value is negative (proc_pid_stat(5)). */

@@ -5,9 +5,9 @@ import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
 /**
- * Work that others wait for, in short pieces: packets of workloads, or changes of the kernel. Its
- * thread is preferred to those that work on at length, such as the compilers of the JVM: without
- * that it waits for a slice of theirs each time that it is woken.
+ * Work that workloads wait for, in short pieces. Its thread is preferred to those that work on at
+ * length, such as the compilers of the JVM: without that it waits for a slice of theirs each time
+ * that it is woken.
  */
 public final class PromptWork {
   private static final Logger LOGGER = LogManager.getLogger(PromptWork.class);
