@@ -15,6 +15,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.IntPredicate;
 
 /**
@@ -28,6 +29,8 @@ final class NameCache implements AddressUse {
 
   /** So many names are listed at a time. */
   private static final int PART = 256;
+
+  private static final long PAUSE_NS = 20_000;
 
   private final HeldAddresses held;
 
@@ -317,16 +320,20 @@ final class NameCache implements AddressUse {
 
   /**
    * Returns all lookups in the order of their names. Other callers wait for a part of the names at
-   * most: of what is added, removed or held meanwhile, the list has some, and some twice.
+   * most, since a pause lets them in after each: of what is added, removed or held meanwhile, the
+   * list has some, and some twice.
    */
   List<NameLookup> list() {
     final List<NameLookup> lookups = new ArrayList<>();
-    for (Kept last = new Kept("", 0, 0); last != null; ) {
+    for (Kept last = listAfter(new Kept("", 0, 0), lookups); last != null; ) {
+      LockSupport.parkNanos(PAUSE_NS);
       last = listAfter(last, lookups);
     }
+    final List<NameLookup> some;
     synchronized (this) {
-      return withHeld(lookups, held.all());
+      some = held.all();
     }
+    return withHeld(lookups, some);
   }
 
   /** Adds the lookups of the next names; returns the last of these, null where no other follows. */

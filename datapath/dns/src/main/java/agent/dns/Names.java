@@ -11,14 +11,14 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Collection;
-import java.util.HashMap;
+import java.util.Iterator;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executors;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ScheduledExecutorService;
@@ -39,6 +39,7 @@ import org.apache.logging.log4j.Logger;
 public final class Names implements AutoCloseable {
   private static final Logger LOGGER = LogManager.getLogger(Names.class);
   private static final int MOST_EXPIRIES = 1_000;
+  private static final int MOST_ENDING_IN_CHANGE = 32;
   private static final long CYCLE_MS = 100;
   private static final long CLOSE_MS = 3_000;
   private static final long ENFORCEMENT_RETRY_MS = 1_000;
@@ -58,12 +59,14 @@ public final class Names implements AutoCloseable {
   private final NameWriter writer;
   private final FoundNames found = new FoundNames();
   private final AtomicBoolean isWoken = new AtomicBoolean();
-  private final Map<String, Set<IpAddress>> enforced = new HashMap<>();
-
-  /** The addresses that the kernel has for certain. */
-  private final Map<String, Set<IpAddress>> settled = new ConcurrentHashMap<>();
-
+  private final EnforcedAddresses enforced = new EnforcedAddresses();
   private final Set<String> pending = new TreeSet<>();
+
+  /**
+   * Names that may have an address less. No caller waits for them: a change has a few, so that it
+   * is short for those who wait for others in it and after it.
+   */
+  private final Set<String> ending = new LinkedHashSet<>();
 
   /** Names whose addresses in the kernel are not known, since a change failed. */
   private final Set<String> failed = new TreeSet<>();
@@ -143,8 +146,7 @@ public final class Names implements AutoCloseable {
               0, one.name(), one.addresses(), one.ttlSec(), now, NameLookup.Source.PRECACHE));
       writer.changedNow();
     }
-    cache.addresses().forEach((name, addresses) -> enforced.put(name, Set.copyOf(addresses)));
-    settled.putAll(enforced);
+    cache.addresses().forEach((name, addresses) -> enforced.restore(name, Set.copyOf(addresses)));
   }
 
   /** Returns the addresses of all names, for the policy at the start. */
@@ -231,7 +233,7 @@ public final class Names implements AutoCloseable {
 
   /** Whether the rules use all of the addresses, and do so until the answer has been taken. */
   private boolean isSettled(String name, List<IpAddress> addresses) {
-    return settled.getOrDefault(name, Set.of()).containsAll(addresses)
+    return enforced.hasForCertain(name, addresses)
         && cache.has(name, addresses, context.clock().instant().plus(SETTLED_FOR));
   }
 
@@ -259,7 +261,7 @@ public final class Names implements AutoCloseable {
   private void removeOf(IntPredicate endpointIds) {
     final List<NameLookup> removed = cache.removeOf(endpointIds, context.clock().instant());
     if (!removed.isEmpty()) {
-      removed.forEach(lookup -> pending.add(lookup.name()));
+      removed.forEach(lookup -> ending.add(lookup.name()));
       writer.changedNow();
       cycle();
     }
@@ -328,8 +330,7 @@ public final class Names implements AutoCloseable {
       }
     }
     final List<CompletableFuture<Void>> asked = takeFound(now);
-    final Set<String> expired = cache.expire(now, MOST_EXPIRIES);
-    if (pending.addAll(expired)) {
+    if (ending.addAll(cache.expire(now, MOST_EXPIRIES))) {
       writer.changedSoon();
     }
     final boolean isStored = writer.write();
@@ -338,12 +339,13 @@ public final class Names implements AutoCloseable {
     } else {
       end(asked, false);
     }
-    if (isEnforcing
-        || pending.isEmpty() && waiting.isEmpty()
-        || !failed.isEmpty() && nowMs - enforceAtMs < 0) {
-      return;
+    if (!isEnforcing && hasWork() && (failed.isEmpty() || nowMs - enforceAtMs >= 0)) {
+      enforce(isStored);
     }
-    enforce(isStored);
+  }
+
+  private boolean hasWork() {
+    return !pending.isEmpty() || !ending.isEmpty() || !waiting.isEmpty();
   }
 
   private List<CompletableFuture<Void>> takeFound(Instant now) {
@@ -388,10 +390,11 @@ public final class Names implements AutoCloseable {
     if (isEnforcing) {
       return;
     }
+    takeEnding();
     final Map<String, Set<IpAddress>> changes = new TreeMap<>();
     final List<String> later = new ArrayList<>();
     for (final String name : pending) {
-      final Set<IpAddress> before = enforced.getOrDefault(name, Set.of());
+      final Set<IpAddress> before = enforced.of(name);
       final Set<IpAddress> after = cache.addressesOf(name);
       if (!isStored && after.retainAll(before)) {
         later.add(name);
@@ -407,38 +410,31 @@ public final class Names implements AutoCloseable {
     writer.sync();
     if (changes.isEmpty()) {
       end(answers, true);
+      if (!ending.isEmpty()) {
+        wake();
+      }
       return;
     }
     isEnforcing = true;
-    changes.forEach(
-        (name, addresses) -> {
-          if (addresses.isEmpty()) {
-            enforced.remove(name);
-          } else {
-            enforced.put(name, addresses);
-          }
-          settled.computeIfPresent(name, (same, before) -> common(before, addresses));
-        });
+    enforced.begin(changes);
     enforcement
         .enforce(changes)
         .whenComplete(
             (done, failure) -> {
               if (failure == null) { // those who wait do so for no other thread
-                settle(changes);
+                enforced.settle(changes);
                 end(answers, true);
               }
               thread.execute(() -> onEnforced(changes, answers, failure));
             });
   }
 
-  /** No other change is on its way: none takes addresses back meanwhile. */
-  private void settle(Map<String, Set<IpAddress>> changes) {
-    changes.forEach(
-        (name, addresses) -> {
-          if (!addresses.isEmpty()) {
-            settled.put(name, addresses);
-          }
-        });
+  private void takeEnding() {
+    final Iterator<String> some = ending.iterator();
+    for (int i = 0; i < MOST_ENDING_IN_CHANGE && some.hasNext(); i++) {
+      pending.add(some.next());
+      some.remove();
+    }
   }
 
   private static void end(List<CompletableFuture<Void>> answers, boolean isStored) {
@@ -451,12 +447,6 @@ public final class Names implements AutoCloseable {
     }
   }
 
-  private static Set<IpAddress> common(Set<IpAddress> before, Set<IpAddress> after) {
-    final Set<IpAddress> both = new TreeSet<>(before);
-    both.retainAll(after);
-    return both.isEmpty() ? null : both;
-  }
-
   private void onEnforced(
       Map<String, Set<IpAddress>> changes,
       List<CompletableFuture<Void>> answers,
@@ -464,18 +454,19 @@ public final class Names implements AutoCloseable {
     isEnforcing = false;
     final Set<String> names = changes.keySet();
     if (failure == null) {
+      enforced.end(names);
       failed.removeAll(names);
       faults.clear(ENFORCEMENT);
     } else {
       failed.addAll(names);
-      names.forEach(settled::remove);
+      enforced.doubt(names);
       pending.addAll(names);
       enforceAtMs = nowMs() + ENFORCEMENT_RETRY_MS;
       faults.degraded(ENFORCEMENT, "addresses of names: " + failure.getMessage());
       LOGGER.warn("addresses of names: {}", failure.getMessage());
       answers.forEach(answer -> answer.completeExceptionally(failure));
     }
-    if (!pending.isEmpty() || !waiting.isEmpty()) {
+    if (hasWork()) {
       cycle();
     }
   }

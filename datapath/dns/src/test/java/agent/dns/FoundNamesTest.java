@@ -385,4 +385,41 @@ class FoundNamesTest {
     await(removed);
     assertFalse(found(WWW, "192.0.2.7").isDone());
   }
+
+  @Test
+  void shouldGiveUpFewNamesInOneChangeSoThatNewOnesDoNotWaitForAll() throws Exception {
+    for (int i = 0; i < 100; i++) {
+      saved.add(
+          new NameLookup(
+              "n" + i + ".example.com.",
+              List.of(IpAddress.parse("192.0.2.7")),
+              5,
+              START,
+              START.plusSeconds(60),
+              NameLookup.Source.LOOKUP));
+    }
+    start();
+    now.updateAndGet(time -> time.plusSeconds(61));
+    final CompletableFuture<Void> first = enforcement();
+    final CompletableFuture<Void> other = found(WWW, "192.0.2.8");
+    first.complete(null);
+    enforcement().complete(null);
+    await(other);
+    while (gone() < 100) {
+      enforcement().complete(null);
+    }
+    synchronized (changes) {
+      assertEquals(List.of(32, 33, 32, 4), changes.stream().map(Map::size).toList());
+      assertTrue(changes.get(1).containsKey(WWW), "it is in the next change");
+    }
+  }
+
+  private long gone() {
+    synchronized (changes) {
+      return changes.stream()
+          .flatMap(change -> change.values().stream())
+          .filter(Collection::isEmpty)
+          .count();
+    }
+  }
 }
