@@ -21,8 +21,6 @@ public final class ThreadScheduling {
   /** A thread or process that this one starts has the attributes of others. */
   private static final long SCHED_FLAG_RESET_ON_FORK = 1;
 
-  private static final int NICE = -10;
-
   /**
    * The shortest slice that a thread of SCHED_OTHER can have, since Linux 6.12; older kernels
    * ignore it.
@@ -35,10 +33,11 @@ public final class ThreadScheduling {
    * Has the calling thread run as soon as it is woken, though others of its control group use the
    * processors: it has a short slice, and weighs more than they do.
    *
+   * @param nice how much it weighs: below 0, -20 is the most
    * @return 0; -errno where it weighs no more, since this process may not have that
    */
-  public static int preferCallingThread() {
-    final int result = set(NICE);
+  public static int preferCallingThread(int nice) {
+    final int result = set(nice);
     if (result < 0) {
       set(0);
     }

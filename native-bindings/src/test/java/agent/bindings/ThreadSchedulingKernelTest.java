@@ -22,12 +22,12 @@ class ThreadSchedulingKernelTest {
     final CompletableFuture<Integer> started = new CompletableFuture<>();
     NEW_THREAD.execute(
         () -> {
-          assertEquals(0, ThreadScheduling.preferCallingThread());
+          assertEquals(0, ThreadScheduling.preferCallingThread(-7));
           preferred.complete(nice());
           CompletableFuture.supplyAsync(ThreadSchedulingKernelTest::nice, NEW_THREAD)
               .thenAccept(started::complete);
         });
-    assertEquals(-10, preferred.get());
+    assertEquals(-7, preferred.get());
     assertEquals(0, started.get());
     assertEquals(before, nice(), "of the thread that did not ask");
   }

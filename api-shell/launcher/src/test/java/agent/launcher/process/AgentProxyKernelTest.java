@@ -16,8 +16,9 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.HashSet;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
@@ -463,22 +464,26 @@ class AgentProxyKernelTest {
     }
     final String cache = agent.expect(200, "GET", "/fqdn/cache/" + client.id(), null).text();
     assertTrue(cache.contains("www.example.com.") && cache.contains(OUTSIDE6), cache);
-    assertEquals(Set.of("dns-proxy", "names"), preferred());
+    final Map<String, Integer> nice = niceValues();
+    assertEquals(10, nice.get("C1 CompilerThre"));
+    nice.keySet().removeIf(name -> !name.matches("[a-z-]+") || nice.get(name) == 0);
+    assertEquals(
+        Map.of("dns-proxy", -10, "names", -10, "dp-conductor", -4, "ep-conductor", -4), nice);
   }
 
-  /** Returns the names of the agent's threads whose nice value is negative (proc_pid_stat(5)). */
-  private Set<String> preferred() throws IOException {
-    final Set<String> names = new HashSet<>();
+  /** Returns the nice values of the agent's threads by their names (proc_pid_stat(5)). */
+  private Map<String, Integer> niceValues() throws IOException {
+    final Map<String, Integer> values = new HashMap<>();
     try (var tasks = Files.newDirectoryStream(Path.of("/proc/" + agent.pid() + "/task"))) {
       for (final Path task : tasks) {
         final String stat = Files.readString(task.resolve("stat"));
         final int end = stat.lastIndexOf(')');
-        if (stat.substring(end + 2).split(" ")[NICE].startsWith("-")) {
-          names.add(stat.substring(stat.indexOf('(') + 1, end));
-        }
+        values.put(
+            stat.substring(stat.indexOf('(') + 1, end),
+            Integer.parseInt(stat.substring(end + 2).split(" ")[NICE]));
       }
     }
-    return names;
+    return values;
   }
 
   private String dig(String name, String type, String... options) {
