@@ -10,6 +10,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CopyOnWriteArrayList;
+import org.agrona.collections.Int2ObjectHashMap;
 
 /**
  * Identities of one range of numbers in this process, with their references. Numbers are given in
@@ -29,7 +30,7 @@ final class IdentityTable {
   private final NumberRange range;
   private final FixedIdentities fixed;
   private final Object change = new Object();
-  private final Map<Integer, Reference> byId = new HashMap<>();
+  private final Int2ObjectHashMap<Reference> byId = new Int2ObjectHashMap<>();
   private final Map<LabelSet, Identity> byLabels = new HashMap<>();
   private final List<IdentityListener> listeners = new CopyOnWriteArrayList<>();
 

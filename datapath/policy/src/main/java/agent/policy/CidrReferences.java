@@ -11,6 +11,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import org.agrona.collections.Int2ObjectHashMap;
 
 /** The references of rules to identities of CIDRs, and those that were added and removed since. */
 final class CidrReferences {
@@ -18,7 +19,7 @@ final class CidrReferences {
   private final Map<Prefix, Integer> formerNumbers = new HashMap<>();
   private final Map<Integer, Identity> added = new LinkedHashMap<>();
   private final Map<Integer, Identity> removed = new LinkedHashMap<>();
-  private final TreeMap<Integer, Identity> present = new TreeMap<>();
+  private final Int2ObjectHashMap<Identity> present = new Int2ObjectHashMap<>();
 
   CidrReferences(CidrIdentityAllocator allocator, PolicyState state) {
     this.allocator = allocator;
@@ -103,7 +104,7 @@ final class CidrReferences {
   }
 
   List<Identity> present() {
-    return List.copyOf(present.values());
+    return present.values().stream().sorted().toList();
   }
 
   /** Returns what was added since the last call. */

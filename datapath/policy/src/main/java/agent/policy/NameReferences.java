@@ -9,6 +9,7 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -221,10 +222,12 @@ final class NameReferences<N, S extends NamedSelector<N>> {
    * @param listener hears of every identity that a selector gains or loses
    */
   void change(Map<N, ? extends Collection<IpAddress>> changed, Listener<S> listener) {
+    final Map<N, Set<Prefix>> after = new LinkedHashMap<>();
+    changed.forEach((name, addresses) -> after.put(name, prefixes(addresses)));
     final List<Integer> held = new ArrayList<>();
     try {
-      changed.forEach((name, addresses) -> hold(name, prefixes(addresses), held));
-      changed.forEach((name, addresses) -> change(name, prefixes(addresses), listener));
+      after.forEach((name, prefixes) -> hold(name, prefixes, held));
+      after.forEach((name, prefixes) -> change(name, prefixes, listener));
     } finally {
       held.forEach(allocator::release);
     }

@@ -11,7 +11,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
-import java.util.TreeSet;
+import org.agrona.collections.Int2ObjectHashMap;
+import org.agrona.collections.IntHashSet;
 
 /**
  * The selectors of all rules, each with the identities that it selects. A new identity is matched
@@ -20,11 +21,11 @@ import java.util.TreeSet;
  */
 final class SelectorCache implements PolicyResolver.Selections {
   private static final class Selection {
-    final TreeSet<Integer> identities = new TreeSet<>();
+    final IntHashSet identities = new IntHashSet();
     final List<Rule> users = new ArrayList<>();
   }
 
-  private final TreeMap<Integer, Identity> identities = new TreeMap<>();
+  private final Int2ObjectHashMap<Identity> identities = new Int2ObjectHashMap<>();
   private final TreeMap<Prefix, Identity> cidrIdentities = new TreeMap<>();
   private final Map<PeerSelector, Selection> selections = new LinkedHashMap<>();
   private final Set<PeerSelector> otherSelectors = new HashSet<>();
@@ -169,7 +170,7 @@ final class SelectorCache implements PolicyResolver.Selections {
             list.add(
                 new SelectorListing(
                     selector.text(),
-                    List.copyOf(selection.identities),
+                    selection.identities.stream().sorted().toList(),
                     selection.users.size(),
                     selection.users.stream().map(rule -> rule.labels().toStrings()).toList())));
     return list;
