@@ -51,6 +51,7 @@ public final class SocketServices implements ServiceProxy {
   private final BpfMap metrics;
   private final KernelFaults faults;
   private volatile boolean isAttached;
+  private CompletableFuture<Void> attaching = done();
 
   /**
    * Creates the services of a datapath without attaching a program.
@@ -213,16 +214,22 @@ public final class SocketServices implements ServiceProxy {
   }
 
   private CompletableFuture<Void> attached() {
-    if (isAttached) {
-      return done();
+    return isAttached ? done() : attaching();
+  }
+
+  /** The verifier takes long: those that ask while it is at work share the programs. */
+  private synchronized CompletableFuture<Void> attaching() {
+    if (attaching.isDone()) {
+      attaching =
+          attachments
+              .load()
+              .thenCompose(
+                  object ->
+                      conductor
+                          .run(() -> attach(object))
+                          .whenComplete((done, failure) -> object.close()));
     }
-    return attachments
-        .load()
-        .thenCompose(
-            object ->
-                conductor
-                    .run(() -> attach(object))
-                    .whenComplete((done, failure) -> object.close()));
+    return attaching;
   }
 
   private void attach(BpfObject object) {

@@ -1,0 +1,76 @@
+package agent.datapath.manager;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import agent.bindings.BpfObject;
+import agent.bindings.LibBpf;
+import agent.datapath.manager.attach.Pins;
+import agent.datapath.manager.attach.SocketAttachments;
+import agent.datapath.manager.conductor.DatapathConductor;
+import agent.datapath.manager.guard.KernelFaults;
+import agent.datapath.manager.guard.Repairs;
+import agent.datapath.manager.load.MapPins;
+import agent.datapath.manager.load.NodeMapSet;
+import agent.datapath.manager.service.SocketServices;
+import agent.datapath.manager.spec.DatapathContext;
+import agent.datapath.manager.spec.ServiceEntries;
+import agent.maps.kernel.MapRegistry;
+import agent.testkit.KernelTest;
+import agent.types.IpAddress;
+import agent.types.OperationException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import org.junit.jupiter.api.Test;
+
+/** The verifier has the programs at sockets once, however many services come first. */
+@KernelTest
+class SharedLoadKernelTest {
+  private final KernelFaults faults = new KernelFaults();
+  private final Repairs repairs = new Repairs();
+  private final List<CompletableFuture<BpfObject>> loads = new ArrayList<>();
+
+  private CompletableFuture<BpfObject> load() {
+    loads.add(new CompletableFuture<>());
+    return loads.getLast();
+  }
+
+  private static ServiceEntries service(int id) {
+    return new ServiceEntries(id, IpAddress.ofIpv4(id), 80, List.of(6), 0, List.of());
+  }
+
+  @Test
+  void shouldLoadTheProgramsOnceForAllThatWaitForThemAndAgainAfterAFailure() throws Exception {
+    LibBpf.ensureLoaded();
+    try (ManagerTestNode node = new ManagerTestNode()) {
+      final DatapathContext context = node.context().conclude();
+      final Pins pins = Pins.prepare(context.bpfRoot());
+      final MapPins mapPins = new MapPins(faults, repairs);
+      try (NodeMapSet maps = NodeMapSet.open(context, pins, new MapRegistry(), mapPins)) {
+        final SocketServices services =
+            new SocketServices(
+                new DatapathConductor(System::nanoTime, () -> 0), // no thread runs it
+                maps,
+                null,
+                new SocketAttachments(pins, null, program -> load()),
+                context,
+                faults,
+                repairs);
+        final CompletableFuture<Void> first = services.put(service(1));
+        final CompletableFuture<Void> second = services.put(service(2));
+        assertEquals(1, loads.size());
+        final OperationException failure = new OperationException("refused");
+        loads.getFirst().completeExceptionally(failure);
+        for (final CompletableFuture<Void> put : List.of(first, second)) {
+          assertSame(failure, assertThrows(CompletionException.class, put::join).getCause());
+        }
+        assertFalse(services.put(service(3)).isDone());
+        assertEquals(2, loads.size(), "not those that have failed");
+      }
+    }
+  }
+}
