@@ -20,6 +20,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.regex.Pattern;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.xnio.IoUtils;
@@ -34,6 +35,7 @@ final class ApiDispatcher implements HttpHandler {
 
   private static final Logger LOGGER = LogManager.getLogger(ApiDispatcher.class);
   private static final int VERSION_NOT_SUPPORTED = 505;
+  private static final Pattern CONTROL = Pattern.compile("\\p{Cntrl}");
   private static final HttpString BRIEF = new HttpString("brief");
   private static final String IDENTITY = "identity";
   private static final Set<String> GZIP = Set.of("gzip", "x-gzip");
@@ -283,7 +285,7 @@ final class ApiDispatcher implements HttpHandler {
       LOGGER.warn(
           "api: the answer to {} {} was broken off: {}",
           exchange.getRequestMethod(),
-          exchange.getRequestURI().replaceAll("\\p{Cntrl}", "?"),
+          CONTROL.matcher(exchange.getRequestURI()).replaceAll("?"),
           source.getMessage(),
           source);
     }
@@ -332,7 +334,7 @@ final class ApiDispatcher implements HttpHandler {
       return;
     }
     final String peer = peer(exchange);
-    final String said = message.replaceAll("\\p{Cntrl}", "?");
+    final String said = CONTROL.matcher(message).replaceAll("?");
     LOGGER.info(
         "api: {} {} {} by {}{}{}",
         route.verb(),

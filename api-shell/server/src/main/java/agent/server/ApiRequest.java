@@ -12,12 +12,13 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.regex.Pattern;
 import tools.jackson.databind.JavaType;
 import tools.jackson.databind.json.JsonMapper;
 
 /** A request: its parameters, headers and body. The body is decoded when a handler asks for it. */
 public final class ApiRequest {
-  private static final String NUMBER = "[0-9]{1,10}";
+  private static final Pattern NUMBER = Pattern.compile("[0-9]{1,10}");
 
   private static final String LABELS = "labels";
 
@@ -96,7 +97,7 @@ public final class ApiRequest {
    */
   public int pathNumber(String name, String owner) {
     final String text = path(name);
-    final long number = text.matches(NUMBER) ? Long.parseLong(text) : 0;
+    final long number = NUMBER.matcher(text).matches() ? Long.parseLong(text) : 0;
     if (number < 1 || number > Integer.MAX_VALUE) {
       throw Refusal.invalid(name, "'" + text + "' is not the number of " + owner);
     }

@@ -90,11 +90,18 @@ final class ServiceDecoder {
     if (model == null) {
       throw Refusal.invalid(FRONTEND, "is missing");
     }
-    oneOf(FRONTEND + ".scope", model.scope(), EXTERNAL);
-    return new Frontend(
-        address(FRONTEND, model.ip()),
-        port(FRONTEND, model.port()),
-        protocol(FRONTEND, model.protocol(), ServiceProtocol.ANY));
+    try {
+      oneOf("scope", model.scope(), EXTERNAL);
+      return new Frontend(
+          address(model.ip()), port(model.port()), protocol(model.protocol(), ServiceProtocol.ANY));
+    } catch (Refusal refusal) {
+      throw in(FRONTEND, refusal);
+    }
+  }
+
+  /** The path of a field is put together for a refusal alone: a service has many backends. */
+  private static Refusal in(String part, Refusal refusal) {
+    return refusal.at(part + "." + refusal.field());
   }
 
   private static List<Backend> backends(Frontend frontend, List<BackendAddress> models) {
@@ -102,48 +109,54 @@ final class ServiceDecoder {
     if (models == null) {
       return backends;
     }
-    final Set<String> addresses = new HashSet<>();
+    final Set<Target> targets = new HashSet<>();
     for (int i = 0; i < models.size(); i++) {
-      final String field = BACKENDS + "[" + i + "]";
-      final Backend backend = backend(field, frontend, models.get(i));
-      if (!addresses.add(backend.address() + " " + backend.port())) {
+      final Backend backend;
+      try {
+        backend = backend(frontend, models.get(i));
+      } catch (Refusal refusal) {
+        throw in(element(i), refusal);
+      }
+      if (!targets.add(new Target(backend.address(), backend.port()))) {
         throw Refusal.invalid(
-            field, backend.address() + " port " + backend.port() + " is there twice");
+            element(i), backend.address() + " port " + backend.port() + " is there twice");
       }
       backends.add(backend);
     }
     return backends;
   }
 
-  private static Backend backend(String field, Frontend frontend, BackendAddress model) {
-    final IpAddress address = address(field, model.ip());
+  private record Target(IpAddress address, int port) {}
+
+  private static String element(int index) {
+    return BACKENDS + "[" + index + "]";
+  }
+
+  private static Backend backend(Frontend frontend, BackendAddress model) {
+    final IpAddress address = address(model.ip());
     if (address.isIpv4() != frontend.address().isIpv4()) {
-      throw Refusal.invalid(
-          field + ".ip", address + " is not of the family of " + frontend.address());
+      throw Refusal.invalid("ip", address + " is not of the family of " + frontend.address());
     }
-    if (protocol(field, model.protocol(), frontend.protocol()) != frontend.protocol()) {
-      throw Refusal.invalid(
-          field + ".protocol", model.protocol() + " is not " + frontend.protocol());
+    if (protocol(model.protocol(), frontend.protocol()) != frontend.protocol()) {
+      throw Refusal.invalid("protocol", model.protocol() + " is not " + frontend.protocol());
     }
-    final int port = port(field, model.port());
+    final int port = port(model.port());
     if (frontend.protocol() == ServiceProtocol.SCTP && port != frontend.port()) {
       throw Refusal.invalid(
-          field + ".port",
+          "port",
           port
               + " is not "
               + frontend.port()
               + ", the port of the frontend: packets of SCTP keep theirs, which the checksum covers");
     }
     final int weight = model.weight() == null ? 1 : model.weight();
-    range(field + ".weight", weight, 0, MOST_WEIGHT);
+    range("weight", weight, 0, MOST_WEIGHT);
     return new Backend(
         address,
         port,
-        model.state() == null
-            ? Backend.State.ACTIVE
-            : Backend.State.parse(field + ".state", model.state()),
+        model.state() == null ? Backend.State.ACTIVE : Backend.State.parse("state", model.state()),
         weight,
-        name(field + ".nodeName", model.nodeName()));
+        name("nodeName", model.nodeName()));
   }
 
   private static int affinity(Flags flags) {
@@ -160,25 +173,23 @@ final class ServiceDecoder {
     return flags.affinityTimeoutSeconds();
   }
 
-  private static IpAddress address(String owner, String text) {
-    final String field = owner + ".ip";
+  private static IpAddress address(String text) {
     if (text == null) {
-      throw Refusal.invalid(field, "is missing");
+      throw Refusal.invalid("ip", "is missing");
     }
-    return IpAddress.parse(field, text);
+    return IpAddress.parse("ip", text);
   }
 
-  private static int port(String owner, Integer port) {
-    final String field = owner + ".port";
+  private static int port(Integer port) {
     if (port == null) {
-      throw Refusal.invalid(field, "is missing");
+      throw Refusal.invalid("port", "is missing");
     }
-    range(field, port, 1, MOST_PORT);
+    range("port", port, 1, MOST_PORT);
     return port;
   }
 
-  private static ServiceProtocol protocol(String owner, String name, ServiceProtocol otherwise) {
-    return name == null ? otherwise : ServiceProtocol.parse(owner + ".protocol", name);
+  private static ServiceProtocol protocol(String name, ServiceProtocol otherwise) {
+    return name == null ? otherwise : ServiceProtocol.parse("protocol", name);
   }
 
   private static String name(String field, String name) {

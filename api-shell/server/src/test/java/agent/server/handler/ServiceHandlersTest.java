@@ -240,13 +240,17 @@ class ServiceHandlersTest {
   }
 
   @Test
-  void shouldRefuseABackendThatIsThereTwiceAndTooMany() {
+  void shouldRefuseABackendThatIsThereTwiceAndTooMany() throws IOException {
     final String backend = "{\"ip\":\"10.1.0.7\",\"port\":80}";
     final String frontend = "{\"frontend-address\":{\"ip\":\"10.96.0.1\",\"port\":80}";
     assertRefused(
         461,
         "backend-addresses[1]: 10.1.0.7 port 80 is there twice",
         () -> put(1, frontend + ",\"backend-addresses\":[" + backend + "," + backend + "]}"));
+    final String other = backend.replace("80}", "81}");
+    final String both =
+        put(1, frontend + ",\"backend-addresses\":[" + backend + "," + other + "]}");
+    assertTrue(both.contains("\"port\":81"), both);
     final StringBuilder many = new StringBuilder(backend);
     for (int port = 81; port <= 80 + 4096; port++) {
       many.append(',').append(backend.replace("80}", port + "}"));
