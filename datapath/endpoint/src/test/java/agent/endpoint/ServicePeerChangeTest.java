@@ -86,4 +86,26 @@ class ServicePeerChangeTest {
     assertTrue(webReaches(SECOND));
     assertFalse(webReaches(FIRST));
   }
+
+  @Test
+  void shouldNotWaitForTheConductorWhereNoRuleSelectsTheService() {
+    assertTrue(back(new ServiceName("cart", "other"), FIRST).isDone());
+    assertFalse(back(CART, FIRST).isDone());
+  }
+
+  @Test
+  void shouldNotTakeAChangeBeforeOneThatWaits() {
+    final ServiceName other = new ServiceName("cart", "other");
+    final CompletableFuture<?> restored = agent.beginRestart();
+    final CompletableFuture<Void> both =
+        agent.conductor.policy().services(Map.of(CART, List.of(SECOND), other, List.of(FIRST)));
+    final CompletableFuture<Void> last = back(other, SECOND);
+    agent.now(restored);
+    agent.now(both);
+    agent.now(last);
+    agent.importRules(allowEgressToService("app=web", "other", "cart"));
+    agent.now(back(CART));
+    assertTrue(webReaches(SECOND));
+    assertFalse(webReaches(FIRST));
+  }
 }

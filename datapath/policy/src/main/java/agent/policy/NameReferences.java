@@ -233,6 +233,25 @@ final class NameReferences<N, S extends NamedSelector<N>> {
     }
   }
 
+  /** Gives names other addresses where no rule selects one of them; else returns false. */
+  boolean takeUnselected(Map<N, ? extends Collection<IpAddress>> changed) {
+    for (final N name : changed.keySet()) {
+      if (!selecting(name).isEmpty()) {
+        return false;
+      }
+    }
+    changed.forEach((name, addresses) -> put(name, prefixes(addresses)));
+    return true;
+  }
+
+  private void put(N name, Set<Prefix> after) {
+    if (after.isEmpty()) {
+      names.remove(name);
+    } else {
+      names.put(name, after);
+    }
+  }
+
   /** Takes a reference to each new address that a selector will have, so that none is missing. */
   private void hold(N name, Set<Prefix> after, List<Integer> held) {
     if (!selecting(name).isEmpty()) {
@@ -261,11 +280,7 @@ final class NameReferences<N, S extends NamedSelector<N>> {
         }
       }
     }
-    if (after.isEmpty()) {
-      names.remove(name);
-    } else {
-      names.put(name, after);
-    }
+    put(name, after);
   }
 
   /** Returns whether no other name of the selector has the address. */

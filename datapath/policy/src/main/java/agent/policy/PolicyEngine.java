@@ -367,6 +367,12 @@ public final class PolicyEngine {
     return renamed(references.change(references.services(), changed));
   }
 
+  /** Does so where no rule selects one of them; elsewhere does nothing and returns false. */
+  public synchronized boolean takeUnselected(
+      Map<ServiceName, ? extends Collection<IpAddress>> changed) {
+    return references.services().takeUnselected(changed);
+  }
+
   private PolicyUpdate renamed(Map<PeerSelector, Set<Integer>> affected) {
     affected.forEach(
         (selector, peers) -> changes.mark(subjects.dependingOn(Set.of(selector)), peers));
@@ -454,11 +460,7 @@ public final class PolicyEngine {
     return cidrs.present();
   }
 
-  /**
-   * Returns all rules.
-   *
-   * @throws OperationException where {@link #isHeld()}
-   */
+  /** Returns all rules; throws OperationException where {@link #isHeld()}. */
   public PolicySnapshot snapshot() {
     return snapshot(List.of());
   }

@@ -27,6 +27,7 @@ import agent.types.IpAddress;
 import agent.types.Prefix;
 import agent.types.ServiceName;
 import java.util.Arrays;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -89,6 +90,25 @@ class ServicePeersTest {
     add(engine, List.of(TO_CART), false);
     assertEquals(Set.of("192.0.2.7/32", "2001:db8::7/128"), reached(engine, false));
     assertEquals(2, engine.cidrIdentities().size(), "a service that no rule selects costs nothing");
+  }
+
+  @Test
+  void shouldTakeBackendsAtOnceOnlyWhereNoRuleSelectsTheService() {
+    engine.endpointSet(1, web, List.of());
+    add(engine, List.of(TO_CART), false);
+    back(CART, "192.0.2.7");
+    assertTrue(engine.takeUnselected(Map.of(PLAIN, addresses("192.0.2.9"))));
+    final Map<ServiceName, Set<IpAddress>> both = new LinkedHashMap<>();
+    both.put(PLAIN, addresses("192.0.2.10"));
+    both.put(CART, addresses("192.0.2.8"));
+    assertFalse(engine.takeUnselected(both));
+    assertEquals(Set.of("192.0.2.7/32"), reached(engine, false));
+    add(engine, List.of(egress(WEB, services("", "plain"))), false);
+    assertEquals(Set.of("192.0.2.7/32", "192.0.2.9/32"), reached(engine, false), "none or all");
+    delete(engine, List.of());
+    assertTrue(engine.takeUnselected(Map.of(PLAIN, Set.of())));
+    add(engine, List.of(egress(WEB, services("", "plain"))), false);
+    assertEquals(Set.of(), reached(engine, false));
   }
 
   @Test
