@@ -25,9 +25,11 @@ public record Backend(IpAddress address, int port, State state, int weight, Stri
     /** It is out of service on purpose, and takes nothing. */
     MAINTENANCE;
 
+    private final String text = name().toLowerCase(Locale.ROOT);
+
     /** Returns the name in the API. */
     public String text() {
-      return name().toLowerCase(Locale.ROOT);
+      return text;
     }
 
     /**
@@ -37,7 +39,7 @@ public record Backend(IpAddress address, int port, State state, int weight, Stri
      */
     public static State parse(String field, String name) {
       for (final State state : values()) {
-        if (state.text().equals(name)) {
+        if (state.text.equals(name)) {
           return state;
         }
       }

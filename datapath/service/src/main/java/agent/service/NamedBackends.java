@@ -2,6 +2,7 @@ package agent.service;
 
 import agent.types.IpAddress;
 import agent.types.ServiceName;
+import java.util.Collection;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Map;
@@ -79,10 +80,17 @@ final class NamedBackends {
   private Map<ServiceName, Set<IpAddress>> addressesOf(Set<ServiceName> asked) {
     final Map<ServiceName, Set<IpAddress>> found = new HashMap<>();
     for (final ServiceName name : asked) {
-      final Set<IpAddress> addresses = new TreeSet<>();
-      names.getOrDefault(name, Map.of()).values().forEach(addresses::addAll);
-      found.put(name, addresses);
+      found.put(name, addressesOf(names.getOrDefault(name, Map.of()).values()));
     }
     return found;
+  }
+
+  private static Set<IpAddress> addressesOf(Collection<Set<IpAddress>> sharing) {
+    if (sharing.size() == 1) { // most names are of one service
+      return sharing.iterator().next();
+    }
+    final Set<IpAddress> addresses = new TreeSet<>();
+    sharing.forEach(addresses::addAll);
+    return addresses;
   }
 }

@@ -210,8 +210,7 @@ public final class Services {
     final List<Listener> taken = new ArrayList<>();
     try {
       taken.addAll(take(service));
-      await(named.set(service.id(), before, service));
-      enforceAndStore(before, service);
+      enforceAndStore(named.set(service.id(), before, service), before, service);
     } catch (RuntimeException failure) {
       backends.addAndGet(-more);
       taken.forEach(listeners::remove);
@@ -227,8 +226,11 @@ public final class Services {
         service.frontend(),
         service.backends().size());
     observer.onChange(service.id(), before, service);
-    await(named.set(service.id(), service));
-    return before == null;
+    if (before == null) {
+      return true;
+    }
+    await(named.set(service.id(), service)); // those of the former backends are no longer needed
+    return false;
   }
 
   private void reserve(int more) {
@@ -250,24 +252,28 @@ public final class Services {
   }
 
   /** Enforces first: a record that cannot be written is taken back out of the kernel. */
-  private void enforceAndStore(Service before, Service service) {
-    enforce(before, service);
+  private void enforceAndStore(CompletableFuture<Void> followed, Service before, Service service) {
+    enforce(followed, before, service);
     try {
       store.save(service);
     } catch (RuntimeException failure) {
       if (before == null) {
         withdraw(service);
       } else {
-        enforce(service, before);
+        enforce(CompletableFuture.completedFuture(null), service, before);
       }
       throw failure;
     }
   }
 
-  /** Puts a service in the place of another or of none; where that fails, all is as it was. */
-  private void enforce(Service before, Service service) {
+  /**
+   * Puts a service in the place of another or of none; where that fails, all is as it was.
+   *
+   * @param followed completes when the addresses of its backends are in use
+   */
+  private void enforce(CompletableFuture<Void> followed, Service before, Service service) {
     final List<ServiceEntries> wanted = entriesOf(service);
-    await(datapath.put(wanted.getFirst()));
+    await(followed.thenCompose(done -> datapath.put(wanted.getFirst())));
     if (wanted.size() > 1) {
       try {
         await(datapath.put(wanted.getLast()));
