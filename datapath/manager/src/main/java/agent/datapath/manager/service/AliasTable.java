@@ -1,7 +1,5 @@
 package agent.datapath.manager.service;
 
-import java.util.Arrays;
-
 /**
  * A table for drawing one of several weighted choices with one lookup: M. D. Vose, "A linear
  * algorithm for generating random numbers with a given distribution", IEEE Transactions on Software
@@ -20,7 +18,10 @@ final class AliasTable {
    */
   AliasTable(int[] weights) {
     final int columns = weights.length;
-    final long sum = Arrays.stream(weights).asLongStream().sum();
+    long sum = 0;
+    for (final int weight : weights) {
+      sum += weight;
+    }
     other = new int[columns];
     threshold = new int[columns];
     final long[] rest = new long[columns]; // of the weight, in units of 1/columns; sum fills one

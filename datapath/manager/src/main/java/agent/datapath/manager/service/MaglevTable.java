@@ -1,7 +1,6 @@
 package agent.datapath.manager.service;
 
 import agent.datapath.manager.spec.ServiceProxy;
-import java.util.Arrays;
 
 /**
  * A table for choosing one of several weighted choices by a hash, so that most hashes keep their
@@ -37,7 +36,10 @@ final class MaglevTable {
   }
 
   private void fill(int[] next, int[] step, int[] weights) {
-    final int heaviest = Arrays.stream(weights).max().orElseThrow();
+    int heaviest = 0;
+    for (final int weight : weights) {
+      heaviest = Math.max(heaviest, weight);
+    }
     final long[] credit = new long[weights.length];
     final boolean[] isTaken = new boolean[choices.length];
     int taken = 0;
@@ -73,8 +75,12 @@ final class MaglevTable {
    * @param most the largest number of cells; 0 for no table
    */
   static int cells(int[] weights, int former, int most) {
-    final long sum = Arrays.stream(weights).asLongStream().sum();
-    final long smallest = Arrays.stream(weights).min().orElse(1);
+    long sum = 0;
+    long smallest = weights.length == 0 ? 1 : weights[0];
+    for (final int weight : weights) {
+      sum += weight;
+      smallest = Math.min(smallest, weight);
+    }
     int cells = 0;
     for (final int size : ServiceProxy.TABLE_SIZES) {
       if (size <= most && (cells < former || cells * smallest < SMALLEST_SHARE * sum)) {

@@ -40,6 +40,13 @@ final class ServiceTables {
   private boolean isKnown;
 
   /**
+   * A service with its entries.
+   *
+   * @param cells the number of cells of its table; 0 for none
+   */
+  record Sized(ServiceEntries service, int cells, ServiceRows rows) {}
+
+  /**
    * Creates the writer of maps whose content is not known.
    *
    * @param mostCells the largest number of cells of a service's table; 0 for no tables
@@ -93,7 +100,7 @@ final class ServiceTables {
   void restore(Collection<ServiceEntries> part) {
     for (final ServiceEntries service : part) {
       services.put(service.id(), service);
-      writeSized(service);
+      writeSized(sized(service, cellsOf.getOrDefault(service.id(), 0)));
     }
   }
 
@@ -134,20 +141,32 @@ final class ServiceTables {
     return rows;
   }
 
+  /** Returns a service with the entries that it has as a new one; any thread may compute them. */
+  Sized sized(ServiceEntries service) {
+    return sized(service, 0);
+  }
+
+  private Sized sized(ServiceEntries service, int formerCells) {
+    final List<Backend> drawn = ServiceRows.drawn(service);
+    final int cells = MaglevTable.cells(ServiceRows.weights(drawn), formerCells, mostCells);
+    return new Sized(service, cells, ServiceRows.of(service, drawn, cells));
+  }
+
   /**
    * Replaces a service; where the kernel refuses, the former one is put back.
    *
    * @return the former one, or null
    * @throws agent.maps.kernel.BpfMapException where the kernel refuses
    */
-  ServiceEntries put(ServiceEntries service) {
+  ServiceEntries put(Sized asNew) {
+    final ServiceEntries service = asNew.service();
     final ServiceEntries before = services.get(service.id());
     final int formerCells = cellsOf.getOrDefault(service.id(), 0);
     final ServiceRows former =
         before == null ? new ServiceRows() : ServiceRows.of(before, formerCells);
     final ServiceRows wanted;
     try {
-      wanted = writeSized(service);
+      wanted = writeSized(formerCells <= asNew.cells() ? asNew : sized(service, formerCells));
     } catch (RuntimeException failure) {
       write(former);
       remove(ServiceRows.of(service, cellsOf.getOrDefault(service.id(), 0)), former);
@@ -159,13 +178,10 @@ final class ServiceTables {
   }
 
   /** Writes a service with the table that it needs, or without one that the maps cannot hold. */
-  private ServiceRows writeSized(ServiceEntries service) {
-    final int id = service.id();
-    final int former = cellsOf.getOrDefault(id, 0);
-    final List<Backend> drawn = ServiceRows.drawn(service);
-    final int size = MaglevTable.cells(ServiceRows.weights(drawn), former, mostCells);
-    cellsOf.put(id, size);
-    final ServiceRows wanted = ServiceRows.of(service, drawn, size);
+  private ServiceRows writeSized(Sized sized) {
+    final int id = sized.service().id();
+    final ServiceRows wanted = sized.rows();
+    cellsOf.put(id, sized.cells());
     if (cells.hasRoomFor(wanted.cells()) && ends.hasRoomFor(wanted.ends())) {
       try {
         write(wanted);

@@ -142,12 +142,13 @@ public final class SocketServices implements ServiceProxy {
 
   @Override
   public CompletableFuture<Void> put(ServiceEntries service) {
+    final ServiceTables.Sized sized = tables.sized(service);
     return attached()
         .thenCompose(
             done ->
                 conductor.run(
                     () -> {
-                      final ServiceEntries former = tables.put(service);
+                      final ServiceEntries former = tables.put(sized);
                       flows.served(true);
                       changed(former, service);
                     }))

@@ -45,6 +45,10 @@ class ServiceTablesTest {
     return new ServiceTables(frontends, slots, headers, cells, ends, backends, MOST_CELLS);
   }
 
+  private ServiceEntries put(ServiceEntries service) {
+    return tables.put(tables.sized(service));
+  }
+
   @BeforeEach
   void restoreNothing() {
     assertFalse(restore(Set.of()));
@@ -105,7 +109,7 @@ class ServiceTablesTest {
   @Test
   void shouldWriteWhatAnEntryRefersToBeforeItAndDeleteItAfter() {
     assertTrue(tables.isEmpty());
-    assertNull(tables.put(service(ID, 10)));
+    assertNull(put(service(ID, 10)));
     assertFalse(tables.isEmpty());
     assertEntries(1, 10, 1, 16, 10, 10);
     assertEquals(
@@ -121,49 +125,48 @@ class ServiceTablesTest {
   @Test
   void shouldReplaceAServiceAndRemoveWhatItNoLongerHas() {
     final ServiceEntries before = service(ID, 10);
-    tables.put(before);
-    assertSame(before, tables.put(service(ID, ID + 1, 9)));
+    put(before);
+    assertSame(before, put(service(ID, ID + 1, 9)));
     assertEntries(1, 9, 1, 16, 9, 9);
-    tables.put(service(ID, 1));
+    put(service(ID, 1));
     assertEntries(1, 1, 0, 0, 0, 1);
   }
 
   @Test
   void shouldNotShrinkATableUntilItsServiceIsRemoved() {
-    tables.put(service(ID, 11));
-    tables.put(service(ID, 9));
+    put(service(ID, 11));
+    put(service(ID, 9));
     assertEntries(1, 9, 1, 32, 9, 9);
     tables = started();
     restore(Set.of(), service(ID, 9));
     assertEntries(1, 9, 1, 32, 9, 9);
     tables.remove(ID);
-    tables.put(service(ID, 9));
+    put(service(ID, 9));
     assertEntries(1, 9, 1, 16, 9, 9);
   }
 
   /** The sizes that were read at the begin are those of services that are there at the end. */
   @Test
   void shouldForgetTheSizeOfATableThatWasNotRestored() {
-    tables.put(service(ID, 11));
+    put(service(ID, 11));
     tables = started();
     assertTrue(restore(Set.of()));
     assertEntries(0, 0, 0, 0, 0, 0);
-    tables.put(service(ID, 9));
+    put(service(ID, 9));
     assertEntries(1, 9, 1, 16, 9, 9);
   }
 
   @ParameterizedTest
   @ValueSource(strings = {"backends", "slots", "frontends", "cells", "ends", "headers"})
   void shouldPutTheFormerServiceBackWhereOneIsRefused(String refusing) {
-    tables.put(service(ID, 9));
+    put(service(ID, 9));
     final Map<String, String> before = content();
     refuse(refusing, Errno.EACCES);
     final ServiceEntries wanted = service(ID, ID + 1, 11);
-    assertEquals(
-        Errno.EACCES, assertThrows(BpfMapException.class, () -> tables.put(wanted)).errno());
+    assertEquals(Errno.EACCES, assertThrows(BpfMapException.class, () -> put(wanted)).errno());
     assertEquals(before, content());
     final List<String> untouched = takeWrites();
-    tables.put(service(ID, 9));
+    put(service(ID, 9));
     assertEquals(List.of(), takeWrites(), () -> "written again after " + untouched);
     assertEquals(before, content(), "of the former size");
   }
@@ -171,10 +174,10 @@ class ServiceTablesTest {
   @Test
   void shouldLeaveNothingOfANewServiceThatIsRefused() {
     refuse("frontends", Errno.EACCES);
-    assertThrows(BpfMapException.class, () -> tables.put(service(ID, 11)));
+    assertThrows(BpfMapException.class, () -> put(service(ID, 11)));
     assertEntries(0, 0, 0, 0, 0, 0);
     assertTrue(tables.isEmpty());
-    tables.put(service(ID, 9));
+    put(service(ID, 9));
     assertEntries(1, 9, 1, 16, 9, 9);
   }
 
@@ -193,22 +196,22 @@ class ServiceTablesTest {
 
   @Test
   void shouldServeWithoutATableUntilThereIsRoomForItsEnds() {
-    tables.put(service(ID + 1, 58));
+    put(service(ID + 1, 58));
     takeWrites();
-    tables.put(service(ID, 3));
+    put(service(ID, 3));
     assertEquals(List.of("+backends", "+slots", "+frontends"), takeWrites());
     assertEntries(2, 61, 1, 128, 58, 61);
     tables.remove(ID + 1);
-    tables.put(service(ID, 3));
+    put(service(ID, 3));
     assertEntries(1, 3, 1, 8, 3, 3);
   }
 
   @Test
   void shouldServeWithoutATableUntilThereIsRoomForItsCells() {
-    tables.put(service(ID + 1, 50));
-    tables.put(service(ID, 10));
+    put(service(ID + 1, 50));
+    put(service(ID, 10));
     assertEntries(2, 60, 1, 128, 50, 60);
-    tables.put(service(ID, 3));
+    put(service(ID, 3));
     assertEntries(2, 53, 2, 136, 53, 53);
   }
 
@@ -216,7 +219,7 @@ class ServiceTablesTest {
   @ValueSource(ints = {Errno.E2BIG, Errno.ENOMEM})
   void shouldServeWithoutATableThatTheKernelHasNoRoomFor(int errno) {
     refuse("headers", errno);
-    tables.put(service(ID, 10));
+    put(service(ID, 10));
     assertEntries(1, 10, 0, 0, 0, 10);
     tables.remove(ID);
     assertEntries(0, 0, 0, 0, 0, 0);
@@ -224,8 +227,8 @@ class ServiceTablesTest {
 
   @Test
   void shouldKeepServicesWithoutARecordUntilTheyAreRemoved() {
-    tables.put(service(ID, 10));
-    tables.put(service(ID + 1, 2));
+    put(service(ID, 10));
+    put(service(ID + 1, 2));
     tables = started();
     assertTrue(restore(Set.of(ID)));
     assertEntries(1, 10, 1, 16, 10, 10);
@@ -239,7 +242,7 @@ class ServiceTablesTest {
 
   @Test
   void shouldLeaveAFrontendToTheServiceThatTookIt() {
-    tables.put(service(ID, 2));
+    put(service(ID, 2));
     tables = started();
     assertTrue(restore(Set.of(ID), service(ID + 1, ID, 2)));
     assertEquals(List.of(), tables.keptFrontends());
@@ -252,10 +255,10 @@ class ServiceTablesTest {
   /** A frontend that another service took while the kept one was there. */
   @Test
   void shouldNotRemoveTheFrontendThatAnotherServiceTookLater() {
-    tables.put(service(ID, 2));
+    put(service(ID, 2));
     tables = started();
     restore(Set.of(ID));
-    tables.put(service(ID + 1, ID, 2));
+    put(service(ID + 1, ID, 2));
     tables.remove(ID);
     assertEntries(1, 2, 1, 4, 2, 2);
   }
