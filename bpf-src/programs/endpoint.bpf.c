@@ -64,7 +64,7 @@ static __always_inline int endpoint_judge_slowly(struct __sk_buff *skb, const st
 		action = own_relay_error(skb, endpoint, packet);
 	if (action == OWN_RELAY_OPENS)
 		action = endpoint_judge_by(skb, endpoint, packet, hook);
-	if (packet->first_fragment && !action_is_drop(action))
+	if (packet->first_fragment && action_is_forward(action))
 		fragment_remember(packet, endpoint->endpoint_id);
 	return action;
 }
@@ -85,6 +85,8 @@ __local int endpoint_ipv4_slowly(struct __sk_buff *skb, const struct endpoint_en
 
 	if (source_is_verified(endpoint, hook) && !ipv4_equals(&packet->source, endpoint->ipv4))
 		return action_drop(reason == DROP_MALFORMED ? DROP_MALFORMED : DROP_INVALID_SOURCE_ADDRESS);
+	if ((!reason || reason == DROP_FRAGMENT_NOT_FOUND) && hook == METRICS_INGRESS && packet_is_to_translate(skb))
+		return ACTION_TRANSLATE;
 	return reason ? action_drop(reason) : PACKET_IS_READ;
 }
 
@@ -102,8 +104,9 @@ __local int endpoint_ipv6_slowly(struct __sk_buff *skb, const struct endpoint_en
 					      : nd_to_endpoint(skb, packet, endpoint);
 	if (source_is_verified(endpoint, hook) && !ipv6_equals(&packet->source, endpoint->ipv6))
 		return action_drop(DROP_INVALID_SOURCE_ADDRESS);
-	if (!reason && hook == METRICS_EGRESS && nat46_takes(&packet->destination))
-		return ACTION_TRANSLATE;
+	if ((!reason || reason == DROP_FRAGMENT_NOT_FOUND) && hook == METRICS_EGRESS &&
+	    nat46_takes(&packet->destination))
+		return ACTION_TRANSLATE; /* a fragment finds the first one when it is one of IPv4 */
 	return reason ? action_drop(reason) : PACKET_IS_READ;
 }
 
@@ -353,7 +356,6 @@ int nat46_to_endpoint(struct __sk_buff *skb)
 
 	if (!endpoint)
 		return TC_ACT_SHOT;
-	packet_set_incomplete(skb);
 	reason = nat46_arrive(skb, endpoint, &packet);
 	return reason ? nat46_drop(skb, endpoint, &packet, METRICS_INGRESS, reason) : ACTION_PASS;
 }

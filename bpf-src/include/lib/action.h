@@ -34,6 +34,12 @@ static __always_inline bool action_is_drop(int action)
 	return action >= ACTION_DROP;
 }
 
+/* Returns whether the packet goes on, as it is or translated. */
+static __always_inline bool action_is_forward(int action)
+{
+	return !action_is_drop(action) || action == ACTION_TRANSLATE;
+}
+
 static __always_inline bool action_is_quiet(int action)
 {
 	return action & ACTION_QUIET;

@@ -38,7 +38,9 @@ enum nat46_program {
 #define NAT46_MARK_FIRST 0x9d4e62c7
 #define NAT46_MARK_SECOND 0x3b81f05a
 
-#define PACKET_TO_TRANSLATE 0x46d1 /* in tc_index, as PACKET_COMPLETE */
+/* In tc_index, as PACKET_COMPLETE. */
+#define PACKET_TO_TRANSLATE 0x46d1
+#define PACKET_FIRST_PIECE 0x46d3 /* the same, of what is split (lib/nat46_fragment.h) */
 
 /* Returns whether the address is in the range. */
 static __always_inline bool nat46_takes(const union address *destination)
@@ -84,7 +86,8 @@ static __always_inline int deliver_to_translation(struct __sk_buff *skb, __u32 i
 
 static __always_inline bool packet_is_to_translate(const struct __sk_buff *skb)
 {
-	return node_config.enable_nat46 && skb->tc_index == PACKET_TO_TRANSLATE;
+	return node_config.enable_nat46 &&
+	       (skb->tc_index & ~(PACKET_TO_TRANSLATE ^ PACKET_FIRST_PIECE)) == PACKET_TO_TRANSLATE;
 }
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
  * The translations of NAT46 (lib/nat46.h): RFC 7915, with addresses of RFC 6052. The hop limit is copied, since the
- * forwarding of the packet decrements it. What has no counterpart, or would need fragments, is dropped.
+ * forwarding of the packet decrements it. What has no counterpart is dropped.
  */
 #ifndef AGENT_LIB_NAT46_TRANSLATION_H
 #define AGENT_LIB_NAT46_TRANSLATION_H
 
-#include "lib/nat46_error.h"
+#include "lib/nat46_fragment.h"
 
 #define NAT46_LEAST_DF 1260 /* larger IPv4 packets may not be fragmented: RFC 7915, section 5.1 */
 
@@ -35,6 +35,15 @@ static __always_inline __wsum nat46_type_difference(__u8 from, __u8 to)
 	return bpf_csum_diff((__be32 *)&before, sizeof(before), (__be32 *)&after, sizeof(after), 0);
 }
 
+/*
+ * Returns whether the packet is a fragment. The checksum of ICMPv6 covers the length of the datagram, which that of ICMP
+ * does not, and no fragment knows it.
+ */
+static __always_inline bool packet_is_part(const struct packet *packet)
+{
+	return packet->first_fragment || packet->later_fragment;
+}
+
 /* Shows the packet as it is in IPv4; returns a drop reason. */
 static __always_inline int nat46_show_ipv4(const struct endpoint_entry *endpoint, const struct packet *packet,
 					   struct packet *shown)
@@ -44,7 +53,7 @@ static __always_inline int nat46_show_ipv4(const struct endpoint_entry *endpoint
 
 	if (!ipv6_equals(&packet->source, endpoint->ipv6))
 		return DROP_INVALID_SOURCE_ADDRESS;
-	if (echo ? type != ICMP6_ECHO_REQUEST && type != ICMP6_ECHO_REPLY
+	if (echo ? (type != ICMP6_ECHO_REQUEST && type != ICMP6_ECHO_REPLY) || packet_is_part(packet)
 		 : packet->protocol != IPPROTO_TCP && packet->protocol != IPPROTO_UDP)
 		return DROP_NOT_TRANSLATABLE;
 	__builtin_memcpy(shown, packet, sizeof(*shown));
@@ -76,10 +85,15 @@ __global int nat46_meets_ipv4(const struct packet *shown)
 	return entry && entry_meets_other_family(entry, shown, side, true, now_ns());
 }
 
-/* Fills in the IPv4 header of a packet; returns a drop reason. */
-static __always_inline int nat46_header4(const struct packet *shown, const struct ipv6hdr *from, struct iphdr *ip)
+/*
+ * Fills in the IPv4 header of a packet; returns a drop reason. fragment: its Fragment header, where it has
+ * one.
+ */
+static __always_inline int nat46_header4(const struct packet *shown, const struct ipv6hdr *from,
+					 const struct ipv6_extension *fragment, struct iphdr *ip)
 {
 	const __u32 bytes = bpf_ntohs(from->payload_len) + IPV4_HEADER_BYTES;
+	const __u16 offset = bpf_ntohs(fragment->fragment_be);
 
 	if (!from->payload_len || bytes > IP_LARGEST_BYTES)
 		return DROP_NOT_TRANSLATABLE;
@@ -88,10 +102,15 @@ static __always_inline int nat46_header4(const struct packet *shown, const struc
 	ip->ihl = IPV4_HEADER_BYTES / 4;
 	ip->tos = (__u8)(bpf_ntohl(*(const __be32 *)from) >> 20);
 	ip->tot_len = bpf_htons(bytes);
-	if (bytes > NAT46_LEAST_DF)
+	if (from->nexthdr == IPPROTO_FRAGMENT) {
+		ip->tot_len = bpf_htons(bytes - sizeof(*fragment));
+		ip->id = bpf_htons((__u16)bpf_ntohl(fragment->id_be));
+		ip->frag_off = bpf_htons(offset >> 3 | (offset & IPV6_MORE_FRAGMENTS ? IPV4_MORE_FRAGMENTS : 0));
+	} else if (bytes > NAT46_LEAST_DF) {
 		ip->frag_off = bpf_htons(IPV4_DONT_FRAGMENT);
-	else
+	} else {
 		ip->id = (__be16)bpf_get_prandom_u32();
+	}
 	ip->ttl = from->hop_limit;
 	ip->protocol = shown->protocol;
 	ip->saddr = shown->source.v4;
@@ -100,9 +119,12 @@ static __always_inline int nat46_header4(const struct packet *shown, const struc
 	return DROP_NONE;
 }
 
-/* Makes a packet one of IPv4, whose header is filled in; returns a drop reason. */
+/*
+ * Makes a packet one of IPv4, whose header is filled in; returns a drop reason. extensions: bytes of the Fragment header,
+ * or 0.
+ */
 __global int nat46_become_ipv4(struct __sk_buff *skb, const struct packet *packet, const struct packet *shown,
-			       const struct iphdr *ip)
+			       const struct iphdr *ip, __u32 extensions)
 {
 	struct nat46_pseudo before;
 	__wsum difference;
@@ -122,46 +144,81 @@ __global int nat46_become_ipv4(struct __sk_buff *skb, const struct packet *packe
 		difference = bpf_csum_diff((__be32 *)&before, 2 * sizeof(union address), (__be32 *)after, sizeof(after),
 					   0);
 	}
-	if (nat46_store_l4(skb, packet, shown->icmp_type, difference) ||
-	    bpf_skb_change_proto(skb, bpf_htons(ETH_P_IP), 0) || nat46_store(skb, ip, sizeof(*ip), bpf_htons(ETH_P_IP)))
+	if ((!packet->later_fragment && nat46_store_l4(skb, packet, shown->icmp_type, difference)) ||
+	    bpf_skb_change_proto(skb, bpf_htons(ETH_P_IP), 0) ||
+	    (extensions && bpf_skb_adjust_room(skb, -(__s32)sizeof(struct ipv6_extension), BPF_ADJ_ROOM_NET,
+					       BPF_F_ADJ_ROOM_NO_CSUM_RESET)) ||
+	    nat46_store(skb, ip, sizeof(*ip), bpf_htons(ETH_P_IP)))
 		return DROP_MALFORMED;
 	return DROP_NONE;
+}
+
+/*
+ * Reads the headers of a packet that a workload sends to the range; returns a drop reason. The fragments of IPv4 are
+ * those that from_endpoint knows, so that a later one needs no first one here.
+ */
+static __always_inline int nat46_read(struct __sk_buff *skb, struct packet *packet, struct ipv6hdr *ip,
+				      struct ipv6_extension *fragment)
+{
+	__u32 l4_offset = quick_l4_offset(FAMILY_IPV6);
+	int reason;
+
+	__builtin_memset(packet, 0, sizeof(*packet));
+	__builtin_memset(fragment, 0, sizeof(*fragment));
+	reason = parse_ipv6(skb, packet);
+	if (reason && reason != DROP_FRAGMENT_NOT_FOUND)
+		return reason;
+	if (bpf_skb_load_bytes(skb, ETH_HLEN, ip, sizeof(*ip)))
+		return DROP_MALFORMED;
+	if (ip->nexthdr == IPPROTO_FRAGMENT) {
+		if (bpf_skb_load_bytes(skb, NAT46_FRAGMENT_OFFSET, fragment, sizeof(*fragment)))
+			return DROP_MALFORMED;
+		if (skb->gso_size)
+			return DROP_NOT_TRANSLATABLE;
+		l4_offset += sizeof(*fragment);
+		packet->later_fragment = !!(fragment->fragment_be & bpf_htons(IPV6_FRAGMENT_OFFSET));
+		if (packet->later_fragment)
+			packet->l4_offset = l4_offset;
+	}
+	return packet->l4_offset == l4_offset ? DROP_NONE : DROP_NOT_TRANSLATABLE;
 }
 
 /* Translates what a workload sends to the range; returns a drop reason. The packet is filled in where it is parsed. */
 static __always_inline int nat46_leave(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
 				       struct packet *packet)
 {
+	struct ipv6_extension fragment;
 	struct packet shown;
 	struct ipv6hdr from;
 	struct iphdr ip;
-	int reason;
+	int reason = nat46_read(skb, packet, &from, &fragment);
 
-	__builtin_memset(packet, 0, sizeof(*packet));
-	reason = parse_ipv6(skb, packet);
-	if (reason || bpf_skb_load_bytes(skb, ETH_HLEN, &from, sizeof(from)))
-		return reason ?: DROP_MALFORMED;
-	if (packet->l4_offset != quick_l4_offset(FAMILY_IPV6) || !endpoint->has_ipv4 || !node_config.enable_ipv4 ||
-	    !ENDPOINT_OPTION(CONNTRACK))
+	if (reason)
+		return reason;
+	if (!endpoint->has_ipv4 || !node_config.enable_ipv4 || !ENDPOINT_OPTION(CONNTRACK))
 		return DROP_NOT_TRANSLATABLE;
 	reason = nat46_show_ipv4(endpoint, packet, &shown);
 	if (!reason)
-		reason = nat46_header4(&shown, &from, &ip);
-	if (!reason && nat46_meets_ipv4(&shown))
+		reason = nat46_header4(&shown, &from, &fragment, &ip);
+	if (!reason && !packet->later_fragment && nat46_meets_ipv4(&shown))
 		reason = DROP_TUPLE_IN_USE;
 	if (!reason)
-		reason = nat46_become_ipv4(skb, packet, &shown, &ip);
+		reason = nat46_become_ipv4(skb, packet, &shown, &ip, from.nexthdr == IPPROTO_FRAGMENT);
 	return reason;
 }
 
-/* Makes a packet that is no error one of IPv6, whose header is filled in; returns a drop reason. */
-__global int nat46_become_ipv6(struct __sk_buff *skb, const struct packet *packet, const struct ipv6hdr *ip)
+/*
+ * Makes a piece of a packet that is no error one of IPv6, whose header is filled in as that of the whole packet; returns a
+ * drop reason. The first piece of a datagram has the L4 header.
+ */
+__global int nat46_become_ipv6(struct __sk_buff *skb, const struct packet *packet, struct ipv6hdr *ip,
+			       const struct nat46_piece *piece, __be16 id_be)
 {
 	struct nat46_pseudo after;
 	__wsum difference;
 	__u8 type = 0;
 
-	if (!packet || !ip)
+	if (!packet || !ip || !piece)
 		return DROP_MALFORMED;
 	nat46_pseudo_of(&after, ip);
 	if (packet_is_icmp(packet)) {
@@ -176,8 +233,8 @@ __global int nat46_become_ipv6(struct __sk_buff *skb, const struct packet *packe
 		difference = bpf_csum_diff((__be32 *)before, sizeof(before), (__be32 *)&after,
 					   2 * sizeof(union address), 0);
 	}
-	if (nat46_store_l4(skb, packet, type, difference) || bpf_skb_change_proto(skb, bpf_htons(ETH_P_IPV6), 0) ||
-	    nat46_store(skb, ip, sizeof(*ip), bpf_htons(ETH_P_IPV6)))
+	if ((!(piece->fragment & IPV6_FRAGMENT_OFFSET) && nat46_store_l4(skb, packet, type, difference)) ||
+	    nat46_store_piece(skb, ip, piece, id_be))
 		return DROP_MALFORMED;
 	return DROP_NONE;
 }
@@ -192,28 +249,52 @@ static __always_inline bool nat46_has_checksum(struct __sk_buff *skb, const stru
 		checksum);
 }
 
-/* Translates what a workload gets of a flow to the range; returns a drop reason. */
+/* Returns whether an IPv4 packet has a counterpart, as far as its headers show; fragments of echo have none. */
+static __always_inline bool nat46_has_counterpart(struct __sk_buff *skb, const struct packet *packet,
+						  const struct iphdr *ip)
+{
+	const bool fragment = nat46_is_fragment(ip);
+
+	if (packet->l4_offset != quick_l4_offset(FAMILY_IPV4) || !ip->tot_len || (fragment && skb->gso_size))
+		return false;
+	if (packet_is_icmp(packet))
+		return !fragment;
+	return (packet->protocol == IPPROTO_TCP || packet->protocol == IPPROTO_UDP) &&
+	       (packet->later_fragment || nat46_has_checksum(skb, packet));
+}
+
+/*
+ * Translates what a workload gets of a flow to the range; returns a drop reason. It is judged, and may have the address
+ * of a service since: no first fragment is asked for. The second of two pieces sends the first one before it.
+ */
 static __always_inline int nat46_arrive(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
 					struct packet *packet)
 {
-	__u32 mtu = 0; /* of the packet's own length */
+	const bool first = skb->tc_index == PACKET_FIRST_PIECE;
+	struct nat46_piece piece;
 	struct ipv6hdr ip;
 	struct iphdr from;
 	int reason;
 
+	packet_set_incomplete(skb);
 	__builtin_memset(packet, 0, sizeof(*packet));
 	reason = parse_ipv4(skb, packet);
-	if (reason || bpf_skb_load_bytes(skb, ETH_HLEN, &from, sizeof(from)))
-		return reason ?: DROP_MALFORMED;
-	if (packet->l4_offset != quick_l4_offset(FAMILY_IPV4) || !from.tot_len ||
-	    from.frag_off & bpf_htons(IPV4_MORE_FRAGMENTS | IPV4_FRAGMENT_OFFSET) || !nat46_has_checksum(skb, packet) ||
-	    !(packet_is_icmp(packet) || packet->protocol == IPPROTO_TCP || packet->protocol == IPPROTO_UDP))
+	if (reason && reason != DROP_FRAGMENT_NOT_FOUND)
+		return reason;
+	if (bpf_skb_load_bytes(skb, ETH_HLEN, &from, sizeof(from)))
+		return DROP_MALFORMED;
+	packet->later_fragment = !!(from.frag_off & bpf_htons(IPV4_FRAGMENT_OFFSET));
+	if (!nat46_has_counterpart(skb, packet, &from))
 		return DROP_NOT_TRANSLATABLE;
-	if (bpf_check_mtu(skb, 0, &mtu, IPV6_HEADER_BYTES - IPV4_HEADER_BYTES, 0))
-		return DROP_NOT_FORWARDABLE;
+	reason = nat46_piece_of(skb, &from, &piece, first);
+	if (reason)
+		return reason;
 	nat46_header6(&ip, &from, endpoint, true);
-	return packet->kind == PACKET_ICMP_ERROR ? nat46_error_arrives(skb, endpoint, packet, &ip)
-						 : nat46_become_ipv6(skb, packet, &ip);
+	if (packet->kind == PACKET_ICMP_ERROR)
+		return piece.split ? DROP_NOT_TRANSLATABLE : nat46_error_arrives(skb, endpoint, packet, &ip);
+	if (piece.begin)
+		reason = nat46_send_first(skb, packet, &from);
+	return reason ?: nat46_become_ipv6(skb, packet, &ip, &piece, from.id);
 }
 
 #endif

@@ -7,6 +7,7 @@ import java.net.SocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.channels.DatagramChannel;
 import java.util.concurrent.atomic.AtomicLong;
+import jdk.net.ExtendedSocketOptions;
 
 /** A UDP echo server on one address of a namespace; counts datagrams. */
 public final class UdpEchoServer implements AutoCloseable {
@@ -34,6 +35,12 @@ public final class UdpEchoServer implements AutoCloseable {
     } catch (Exception failure) {
       throw new IllegalStateException("UDP echo server on port " + port, failure);
     }
+  }
+
+  /** Lets routers split the answers: they leave without DF. */
+  public UdpEchoServer letRoutersSplit() throws IOException {
+    channel.setOption(ExtendedSocketOptions.IP_DONTFRAGMENT, false);
+    return this;
   }
 
   /** Returns the number of received datagrams. */

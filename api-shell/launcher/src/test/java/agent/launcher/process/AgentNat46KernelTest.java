@@ -30,6 +30,7 @@ class AgentNat46KernelTest {
   private static final String WORLD = RANGE + "192.0.2.2";
   private static final String SERVICE = RANGE + "10.96.0.1";
   private static final int SERVED = 8080;
+  private static final int SPLIT = 8081;
   private static final int PORT = 80;
   private static final int TIMEOUT_MS = 10_000;
   private static final int LARGE_BYTES = 6 << 20;
@@ -60,6 +61,7 @@ class AgentNat46KernelTest {
   private void serve(NetworkNamespace namespace, String address) throws IOException {
     node.keep(TcpEchoServer.start(namespace, SERVED));
     node.keep(UdpEchoServer.start(namespace, address, SERVED));
+    node.keep(UdpEchoServer.start(namespace, address, SPLIT).letRoutersSplit());
   }
 
   /** The workload has no route of IPv4, and the host outside none to the workload. */
@@ -76,6 +78,39 @@ class AgentNat46KernelTest {
     final JsonNode gateway = nat46().at("/gateway");
     assertEquals("{\"enabled\":true,\"prefixes\":[\"64:ff9b::/96\"]}", gateway.toString());
     assertFalse(nat46().at("/service/enabled").asBoolean());
+  }
+
+  /**
+   * Hosts split what is larger than their link; an IPv4 packet of 1,490 bytes is too large for the
+   * link of the workload once it is one of IPv6. The server of the other workload leaves the
+   * checksum of a whole packet to a device.
+   */
+  @Test
+  void shouldCarryLargeDatagrams() throws Exception {
+    for (final String address : new String[] {WORLD, RANGE + server.ipv4()}) {
+      for (final int bytes : new int[] {1490 - 28, 1472, 1473, 1490, 8000, 60_000}) {
+        assertTrue(
+            UdpStream.isAnswered(client.namespace(), address, SPLIT, bytes, TIMEOUT_MS),
+            bytes + " of " + address + "\n" + agent.log());
+      }
+      assertTrue(
+          UdpStream.isAnswered(client.namespace(), address, SERVED, 8000, TIMEOUT_MS), address);
+    }
+  }
+
+  /** More bytes than the kernel takes from a packet at once. */
+  @Test
+  void shouldSplitWhatFillsALargeLink() throws Exception {
+    for (final TestWorkload workload : new TestWorkload[] {client, server}) {
+      workload.namespace().ip("link set eth0 mtu 9000");
+      node.namespace().ip("link set " + workload.veth().hostInterface() + " mtu 9000");
+    }
+    final String address = RANGE + server.ipv4();
+    for (final int bytes : new int[] {8970 - 20, 8970, 30_000}) {
+      assertTrue(
+          UdpStream.isAnswered(client.namespace(), address, SPLIT, bytes, TIMEOUT_MS),
+          bytes + " bytes");
+    }
   }
 
   private JsonNode nat46() throws IOException {
@@ -125,6 +160,8 @@ class AgentNat46KernelTest {
       assertTrue(
           UdpStream.isAnswered(client.namespace(), SERVICE, PORT + 1, TIMEOUT_MS),
           backend + "\n" + agent.log());
+      assertTrue(
+          UdpStream.isAnswered(client.namespace(), SERVICE, PORT + 1, 8000, TIMEOUT_MS), backend);
       exchange(SERVICE, PORT);
     }
     back("");

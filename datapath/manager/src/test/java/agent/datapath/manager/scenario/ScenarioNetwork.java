@@ -1,6 +1,9 @@
 package agent.datapath.manager.scenario;
 
+import agent.bindings.BpfLink;
+import agent.bindings.BpfProgram;
 import agent.testkit.NetworkNamespace;
+import agent.testkit.PacketCapture;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -84,6 +87,20 @@ final class ScenarioNetwork implements AutoCloseable {
 
   void mtu(int ifindex, int bytes) {
     namespace.ip("link set " + name(ifindex) + " mtu " + bytes);
+  }
+
+  /**
+   * Sets the MTU of the device of BPF_PROG_TEST_RUN, and has what a program sends by it meet
+   * another program.
+   */
+  BpfLink loop(int mtu, BpfProgram program) {
+    namespace.ip("link set lo mtu " + mtu + " up");
+    return call(() -> BpfLink.createTcx(program, ScenarioNode.LOOPBACK_IFINDEX, false));
+  }
+
+  /** Captures the frames of a protocol to a workload that come out of the devices. */
+  PacketCapture capture(int etherType, ScenarioHost workload) {
+    return PacketCapture.in(namespace, etherType, workload.mac());
   }
 
   void forward(boolean isOn) {

@@ -2,6 +2,7 @@ package agent.datapath.manager.scenario;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import agent.bindings.BpfLink;
 import agent.bindings.BpfObject;
 import agent.bindings.BpfProgram;
 import agent.bindings.MapSpec;
@@ -406,6 +407,11 @@ final class ScenarioNode implements AutoCloseable {
     return run(program(workload, "to_endpoint"), frame, MetricsDirection.INGRESS);
   }
 
+  /** Limits the interface of a routed node's workload, where to_endpoint meets what it sends. */
+  BpfLink limit(ScenarioHost workload, int mtu) {
+    return network.loop(mtu, program(workload, "to_endpoint"));
+  }
+
   /** Runs to_endpoint on a packet that the node received by an interface and forwards. */
   Outcome forwardedToWorkload(ScenarioHost workload, IpPacket packet) {
     return forwardedToWorkload(LOOPBACK_IFINDEX, workload, packet.bytes());
@@ -489,7 +495,19 @@ final class ScenarioNode implements AutoCloseable {
 
   /** Runs from_endpoint on a packet of which the device has computed the checksum. */
   int checksummedFromWorkload(ScenarioHost workload, IpPacket packet) {
-    return ChecksummedRun.run(program(workload, "from_endpoint"), packet.bytes());
+    return checksummedFromWorkload(workload, packet.bytes());
+  }
+
+  int checksummedFromWorkload(ScenarioHost workload, byte[] frame) {
+    return ChecksummedRun.run(program(workload, "from_endpoint"), frame);
+  }
+
+  /** Runs to_endpoint on a packet of which the device has computed the checksum. */
+  int checksummedToWorkload(ScenarioHost workload, byte[] frame) {
+    final BpfProgram program = program(workload, "to_endpoint");
+    return network == null
+        ? ChecksummedRun.run(program, frame)
+        : network.call(() -> ChecksummedRun.run(program, frame));
   }
 
   /** Runs from_network on a packet of which the device has computed the checksum. */
@@ -519,7 +537,7 @@ final class ScenarioNode implements AutoCloseable {
     final BpfProgram program =
         name.endsWith("_network") ? hostProgram(name) : program(workload, name);
     run.input(frame);
-    return run.run(program, frame.length, 0, 1) == 0 ? run.returnValue() : REFUSED;
+    return runOnce(program, frame.length) == 0 ? run.returnValue() : REFUSED;
   }
 
   private Outcome run(BpfProgram program, byte[] frame, MetricsDirection direction) {
@@ -546,7 +564,10 @@ final class ScenarioNode implements AutoCloseable {
         direction == MetricsDirection.EGRESS
             && (frame[12] & 0xff) == 0x86
             && (out[12] & 0xff) == 0x08;
-    return frame.length - (becomesIpv4 ? 20 : 0);
+    if (!becomesIpv4) {
+      return frame.length;
+    }
+    return frame.length - (frame[20] == IpPacket.FRAGMENT ? 28 : 20);
   }
 
   /** The routes of the thread's namespace apply to the packet. */
