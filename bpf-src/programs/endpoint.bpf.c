@@ -357,5 +357,8 @@ int nat46_to_endpoint(struct __sk_buff *skb)
 	if (!endpoint)
 		return TC_ACT_SHOT;
 	reason = nat46_arrive(skb, endpoint, &packet);
-	return reason ? nat46_drop(skb, endpoint, &packet, METRICS_INGRESS, reason) : ACTION_PASS;
+	if (!reason)
+		return ACTION_PASS;
+	nat46_drop(skb, endpoint, &packet, METRICS_INGRESS, reason);
+	return reason == DROP_NOT_FORWARDABLE ? nat46_refuse(skb, &packet, endpoint) : TC_ACT_SHOT;
 }

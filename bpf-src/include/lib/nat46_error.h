@@ -126,6 +126,13 @@ static __always_inline bool nat46_message(struct icmp_header *to, const struct i
 	return from->type != ICMP4_TIME_EXCEEDED;
 }
 
+/* As word_replace(), where the checksum of the message is not all that changes by the words: the device's does, too. */
+static __always_inline bool nat46_word_replace(struct __sk_buff *skb, __u32 offset, __u16 from, __u16 to, __u32 *gained)
+{
+	*gained += (__u16)~from + (__u32)to;
+	return bpf_skb_store_bytes(skb, offset, &to, sizeof(to), BPF_F_RECOMPUTE_CSUM);
+}
+
 /*
  * Translates the L4 header that an error quotes at an offset; returns whether that failed. difference: what its sum
  * gains by what else it covers. Adds what the words of the packet gain to *sum. What the quote has no room for stays.
@@ -145,7 +152,7 @@ __global int nat46_quoted_l4(struct __sk_buff *skb, const struct ipv6hdr *ip, __
 
 		if (bpf_skb_load_bytes(skb, offset, &word, sizeof(word)) || word != bpf_htons(ICMP4_ECHO_REQUEST << 8))
 			return true;
-		if (word_replace(skb, offset, word, bpf_htons(type << 8), sum))
+		if (nat46_word_replace(skb, offset, word, bpf_htons(type << 8), sum))
 			return true;
 		difference += (__u16)~word + (__u32)bpf_htons(type << 8);
 	}
@@ -154,7 +161,7 @@ __global int nat46_quoted_l4(struct __sk_buff *skb, const struct ipv6hdr *ip, __
 	if (ip->nexthdr == IPPROTO_UDP && !old)
 		return false;
 	checksum = checksum_after(old, words_fold(difference));
-	return word_replace(skb, at, old, ip->nexthdr == IPPROTO_UDP && !checksum ? 0xffff : checksum, sum);
+	return nat46_word_replace(skb, at, old, ip->nexthdr == IPPROTO_UDP && !checksum ? 0xffff : checksum, sum);
 }
 
 /* Writes a header of the other family, and the type of its frame, over what the change of the protocol has left. */

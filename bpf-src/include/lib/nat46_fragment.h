@@ -213,4 +213,27 @@ __global int nat46_store_piece(struct __sk_buff *skb, struct ipv6hdr *ip, const 
 	       bpf_skb_store_bytes(skb, NAT46_FRAGMENT_OFFSET, &header, sizeof(header), BPF_F_RECOMPUTE_CSUM);
 }
 
+/*
+ * Answers a packet that is too large and may not be split as a router does (RFC 1191), in the place of the workload: the
+ * answer enters by the interface of the workload as an ICMP error that it sends. Returns the action.
+ */
+__global int nat46_refuse(struct __sk_buff *skb, const struct packet *packet, const struct endpoint_entry *endpoint)
+{
+	__u8 macs[2 * ETH_ALEN] __attribute__((aligned(4)));
+	struct answer *answer = (struct answer *)scratch();
+	struct iphdr ip;
+	__u32 mtu = 0; /* that of the interface, after the call */
+
+	if (!packet || !endpoint || !answer || packet->kind == PACKET_ICMP_ERROR ||
+	    bpf_skb_load_bytes(skb, ETH_HLEN, &ip, sizeof(ip)) || !(ip.frag_off & bpf_htons(IPV4_DONT_FRAGMENT)))
+		return TC_ACT_SHOT;
+	__builtin_memcpy(macs, endpoint->host_mac, ETH_ALEN);
+	__builtin_memcpy(macs + ETH_ALEN, endpoint->mac, ETH_ALEN);
+	bpf_check_mtu(skb, 0, &mtu, 0, 0);
+	mtu -= nat46_is_fragment(&ip) ? NAT46_FRAGMENT_GROWTH : NAT46_GROWTH;
+	if (!answer_make(skb, packet, answer, macs, REJECT4_TOO_BIG | (mtu & 0xffff)))
+		return TC_ACT_SHOT;
+	return (int)bpf_redirect(skb->ifindex, BPF_F_INGRESS);
+}
+
 #endif

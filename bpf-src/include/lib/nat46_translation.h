@@ -7,6 +7,7 @@
 #define AGENT_LIB_NAT46_TRANSLATION_H
 
 #include "lib/nat46_fragment.h"
+#include "lib/nat46_own_error.h"
 
 #define NAT46_LEAST_DF 1260 /* larger IPv4 packets may not be fragmented: RFC 7915, section 5.1 */
 
@@ -49,11 +50,12 @@ static __always_inline int nat46_show_ipv4(const struct endpoint_entry *endpoint
 					   struct packet *shown)
 {
 	const __u8 type = packet->icmp_type;
-	const bool echo = packet_is_icmp(packet);
+	const bool icmp = packet_is_icmp(packet);
+	const bool error = packet->kind == PACKET_ICMP_ERROR;
 
 	if (!ipv6_equals(&packet->source, endpoint->ipv6))
 		return DROP_INVALID_SOURCE_ADDRESS;
-	if (echo ? (type != ICMP6_ECHO_REQUEST && type != ICMP6_ECHO_REPLY) || packet_is_part(packet)
+	if (icmp ? (type != ICMP6_ECHO_REQUEST && type != ICMP6_ECHO_REPLY && !error) || packet_is_part(packet)
 		 : packet->protocol != IPPROTO_TCP && packet->protocol != IPPROTO_UDP)
 		return DROP_NOT_TRANSLATABLE;
 	__builtin_memcpy(shown, packet, sizeof(*shown));
@@ -62,7 +64,7 @@ static __always_inline int nat46_show_ipv4(const struct endpoint_entry *endpoint
 	shown->source.v4 = *(const __be32 *)endpoint->ipv4;
 	shown->destination.v4 = packet->destination.words[3];
 	shown->family = FAMILY_IPV4;
-	if (echo) {
+	if (icmp) {
 		shown->protocol = IPPROTO_ICMP;
 		shown->icmp_type = type == ICMP6_ECHO_REQUEST ? ICMP4_ECHO_REQUEST : ICMP4_ECHO_REPLY;
 	}
@@ -92,7 +94,8 @@ __global int nat46_meets_ipv4(const struct packet *shown)
 static __always_inline int nat46_header4(const struct packet *shown, const struct ipv6hdr *from,
 					 const struct ipv6_extension *fragment, struct iphdr *ip)
 {
-	const __u32 bytes = bpf_ntohs(from->payload_len) + IPV4_HEADER_BYTES;
+	const __u32 quoted = shown->kind == PACKET_ICMP_ERROR ? IPV6_HEADER_BYTES - IPV4_HEADER_BYTES : 0;
+	const __u32 bytes = bpf_ntohs(from->payload_len) + IPV4_HEADER_BYTES - quoted;
 	const __u16 offset = bpf_ntohs(fragment->fragment_be);
 
 	if (!from->payload_len || bytes > IP_LARGEST_BYTES)
@@ -200,11 +203,14 @@ static __always_inline int nat46_leave(struct __sk_buff *skb, const struct endpo
 	reason = nat46_show_ipv4(endpoint, packet, &shown);
 	if (!reason)
 		reason = nat46_header4(&shown, &from, &fragment, &ip);
-	if (!reason && !packet->later_fragment && nat46_meets_ipv4(&shown))
-		reason = DROP_TUPLE_IN_USE;
-	if (!reason)
-		reason = nat46_become_ipv4(skb, packet, &shown, &ip, from.nexthdr == IPPROTO_FRAGMENT);
-	return reason;
+	if (reason)
+		return reason;
+	if (packet->kind == PACKET_ICMP_ERROR)
+		return from.nexthdr == IPPROTO_FRAGMENT ? DROP_NOT_TRANSLATABLE
+							: nat46_error_leaves(skb, endpoint, packet, &ip);
+	if (!packet->later_fragment && nat46_meets_ipv4(&shown))
+		return DROP_TUPLE_IN_USE;
+	return nat46_become_ipv4(skb, packet, &shown, &ip, from.nexthdr == IPPROTO_FRAGMENT);
 }
 
 /*

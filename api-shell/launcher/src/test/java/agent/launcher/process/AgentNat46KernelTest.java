@@ -2,6 +2,7 @@ package agent.launcher.process;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.testkit.KernelTest;
@@ -13,7 +14,14 @@ import agent.testkit.TcpEchoServer;
 import agent.testkit.UdpEchoServer;
 import agent.testkit.UdpStream;
 import java.io.IOException;
+import java.net.DatagramPacket;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.PortUnreachableException;
 import java.net.Socket;
+import java.net.SocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.channels.DatagramChannel;
 import java.util.Random;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -31,6 +39,7 @@ class AgentNat46KernelTest {
   private static final String SERVICE = RANGE + "10.96.0.1";
   private static final int SERVED = 8080;
   private static final int SPLIT = 8081;
+  private static final int CLOSED = 8082;
   private static final int PORT = 80;
   private static final int TIMEOUT_MS = 10_000;
   private static final int LARGE_BYTES = 6 << 20;
@@ -98,6 +107,43 @@ class AgentNat46KernelTest {
     }
   }
 
+  /** A host that forbids routers to split its packets finds the MTU, and splits them itself. */
+  @Test
+  void shouldAnswerPacketsThatMayNotBeSplit() throws Exception {
+    for (final String address : new String[] {WORLD, RANGE + server.ipv4()}) {
+      final NetworkNamespace client = this.client.namespace();
+      assertFalse(UdpStream.isAnswered(client, address, SERVED, 1472, 500), address);
+      assertTrue(
+          UdpStream.isAnswered(client, address, SERVED, 1472, TIMEOUT_MS),
+          address + "\n" + agent.log());
+    }
+    final String route = server.namespace().exec("ip", "route", "get", client.ipv4());
+    assertTrue(route.contains("mtu 1480"), route);
+  }
+
+  /** The workload closes its socket before the answer arrives. */
+  @Test
+  void shouldReturnTheErrorsOfTheWorkload() throws Exception {
+    for (final String address : new String[] {"192.0.2.2", server.ipv4()}) {
+      final boolean isOutside = !address.equals(server.ipv4());
+      final NetworkNamespace namespace = isOutside ? world : server.namespace();
+      final InetSocketAddress at = new InetSocketAddress(InetAddress.ofLiteral(address), CLOSED);
+      try (DatagramChannel host = namespace.call(() -> DatagramChannel.open().bind(at))) {
+        final ByteBuffer buffer = ByteBuffer.allocate(8);
+        final SocketAddress peer;
+        try (DatagramChannel gone = client.namespace().call(DatagramChannel::open)) {
+          gone.send(buffer, new InetSocketAddress(InetAddress.ofLiteral(RANGE + address), CLOSED));
+          peer = host.receive(buffer.clear());
+        }
+        host.connect(peer).write(buffer.clear());
+        host.socket().setSoTimeout(TIMEOUT_MS);
+        final DatagramPacket none = new DatagramPacket(new byte[8], 8);
+        assertThrows(
+            PortUnreachableException.class, () -> host.socket().receive(none), agent.log());
+      }
+    }
+  }
+
   /** More bytes than the kernel takes from a packet at once. */
   @Test
   void shouldSplitWhatFillsALargeLink() throws Exception {
@@ -162,6 +208,9 @@ class AgentNat46KernelTest {
           backend + "\n" + agent.log());
       assertTrue(
           UdpStream.isAnswered(client.namespace(), SERVICE, PORT + 1, 8000, TIMEOUT_MS), backend);
+      assertFalse(UdpStream.isAnswered(client.namespace(), SERVICE, PORT + 1, 1472, 500), backend);
+      assertTrue(
+          UdpStream.isAnswered(client.namespace(), SERVICE, PORT + 1, 1472, TIMEOUT_MS), backend);
       exchange(SERVICE, PORT);
     }
     back("");

@@ -60,6 +60,15 @@ class Nat46ErrorKernelTest {
     }
   }
 
+  /** A device has summed up the error. */
+  @ParameterizedTest
+  @CsvSource({"tcp,20", "tcp,8", "udp,27", "echo,8"})
+  void shouldKeepTheChecksumOfTheDeviceRight(String kind, int quoted) {
+    final IpPacket error =
+        Family.IPV4.packet(PEER, ALICE).icmpError(3, 3, of(kind, ipv4()), 20 + quoted);
+    assertEquals(0, node.checksummedToWorkload(ALICE, error.bytes()));
+  }
+
   /** Type and code in both families: RFC 7915, section 4.2. */
   @ParameterizedTest
   @CsvSource({

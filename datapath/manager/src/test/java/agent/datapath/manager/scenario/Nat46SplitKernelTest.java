@@ -18,6 +18,7 @@ import agent.testkit.IpPacket;
 import agent.testkit.KernelTest;
 import agent.testkit.PacketCapture;
 import java.util.Arrays;
+import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -237,11 +238,51 @@ class Nat46SplitKernelTest {
     return (sum & 0xffff) + (sum >>> 16);
   }
 
-  /** DF, more than two fragments, and what cannot be one of a datagram. */
+  /** RFC 7915, section 4: the MTU is that of the link less what the headers differ in. */
+  @ParameterizedTest
+  @CsvSource({"tcp,1500", "udp,1500", "udp,1400", "echo,1500"})
+  void shouldAnswerWhatMayNotBeSplit(String kind, int mtu) {
+    final int header = kind.equals("tcp") ? 20 : 8;
+    limit(mtu);
+    final int fits = mtu - 40 - header;
+    node.toWorkload(ALICE, of(kind, ipv4(), fits, true).mayNotBeSplit())
+        .passesAs(of(kind, received(PEER, ALICE), fits, true));
+    answers(of(kind, ipv4(), fits + 1, true).mayNotBeSplit().bytes(), mtu - 20);
+  }
+
+  /** The fragments of the packet would have a Fragment header of eight bytes. */
+  @Test
+  void shouldAnswerTheFirstFragmentThatMayNotBeSplit() {
+    limit(1500);
+    final List<byte[]> frames = of("udp", ipv4(), 4000, true).mayNotBeSplit().fragments(1480);
+    answers(frames.get(0), 1472);
+    drops(frames.get(1));
+    final byte[] body = new byte[4 + 1460];
+    System.arraycopy(of("udp", sentAsIpv4(), 4000, false).bytes(), 14, body, 4, 1460);
+    drops(ipv4().icmp(3, 3, body).mayNotBeSplit().bytes());
+  }
+
+  private static IpPacket sentAsIpv4() {
+    return Family.IPV4.packet(ALICE, PEER);
+  }
+
+  /** Asserts that the sender of a packet is answered, as if the workload sent an error. */
+  private void answers(byte[] frame, int mtu) {
+    final byte[] body = new byte[4 + 28];
+    body[2] = (byte) (mtu >>> 8);
+    body[3] = (byte) mtu;
+    System.arraycopy(frame, 14, body, 4, 28);
+    final IpPacket answer = sentAsIpv4().id(0).mayNotBeSplit().icmp(3, 4, body);
+    assertEquals(Outcome.REDIRECT, node.actionOf("to_endpoint", ALICE, frame));
+    assertArrayEquals(answer.bytes(), node.output());
+    node.fromWorkload(ALICE, answer).passes();
+    assertTrue(capture.next(SILENCE_MS).isEmpty());
+  }
+
+  /** More than two fragments. */
   @Test
   void shouldNotSplitOthers() {
     limit(1500);
-    drops(of("udp", ipv4(), 1453, true).mayNotBeSplit().bytes());
     drops(of("udp", ipv4(), 2889, true).bytes());
     arrivesAs(
         of("udp", ipv4(), 2888, true).bytes(),

@@ -540,6 +540,11 @@ final class ScenarioNode implements AutoCloseable {
     return runOnce(program, frame.length) == 0 ? run.returnValue() : REFUSED;
   }
 
+  /** Returns the packet that the last run has left. */
+  byte[] output() {
+    return run.output().toArray(ValueLayout.JAVA_BYTE);
+  }
+
   private Outcome run(BpfProgram program, byte[] frame, MetricsDirection direction) {
     final MetricsDirection peers =
         direction == MetricsDirection.EGRESS ? MetricsDirection.INGRESS : MetricsDirection.EGRESS;
@@ -548,7 +553,7 @@ final class ScenarioNode implements AutoCloseable {
     final long bytesBefore = bytes(direction) + bytes(peers);
     run.input(frame);
     assertEquals(0, runOnce(program, frame.length), "BPF_PROG_TEST_RUN");
-    final byte[] out = run.output().toArray(ValueLayout.JAVA_BYTE);
+    final byte[] out = output();
     final DropReason counted = difference(before, counts(direction));
     final DropReason countedAtPeer = difference(peersBefore, counts(peers));
     assertEquals(
@@ -567,7 +572,8 @@ final class ScenarioNode implements AutoCloseable {
     if (!becomesIpv4) {
       return frame.length;
     }
-    return frame.length - (frame[20] == IpPacket.FRAGMENT ? 28 : 20);
+    final boolean isError = frame[20] == 58 && frame[54] >= 0; // its quote is one of IPv4, too
+    return frame.length - (isError ? 40 : frame[20] == IpPacket.FRAGMENT ? 28 : 20);
   }
 
   /** The routes of the thread's namespace apply to the packet. */
