@@ -1,7 +1,6 @@
 package agent.endpoint;
 
 import agent.datapath.manager.thread.ConductorAgent;
-import agent.datapath.manager.thread.PromptWork;
 import agent.endpoint.watch.NodeWatch;
 import agent.types.OperationException;
 import agent.types.Refusal;
@@ -20,11 +19,6 @@ final class EndpointAgent extends ConductorAgent {
 
   EndpointAgent(NanoClock clock) {
     super("ep-conductor", clock);
-  }
-
-  @Override
-  public void onStart() {
-    PromptWork.preferChanges();
   }
 
   /** Sets the watch that works in each duty cycle, before the first one. */

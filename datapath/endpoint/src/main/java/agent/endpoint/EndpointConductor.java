@@ -3,6 +3,7 @@ package agent.endpoint;
 import agent.datapath.manager.guard.Faults;
 import agent.datapath.manager.thread.ConductorAgent;
 import agent.datapath.manager.thread.HealthBoard;
+import agent.datapath.manager.thread.PromptWork;
 import agent.endpoint.build.EndpointBuild;
 import agent.endpoint.build.EndpointOperations;
 import agent.endpoint.build.EndpointPolicies;
@@ -258,7 +259,16 @@ public final class EndpointConductor {
    */
   public CompletableFuture<RestoreReport> restore() {
     restoration.prepared().thenRunAsync(nodeWatch::start, agent::run);
-    return agent.submit(restoration::restore).thenCompose(Function.identity());
+    return agent
+        .submit(restoration::restore)
+        .thenCompose(Function.identity())
+        .thenApply(this::preferredAfter);
+  }
+
+  /** The thread is preferred when all are restored: before, callers would have no answers. */
+  private RestoreReport preferredAfter(RestoreReport report) {
+    agent.run(PromptWork::preferChanges);
+    return report;
   }
 
   /**

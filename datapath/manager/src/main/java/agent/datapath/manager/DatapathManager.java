@@ -60,6 +60,7 @@ import agent.datapath.manager.spec.ServiceProxy;
 import agent.datapath.manager.thread.AgentThreads;
 import agent.datapath.manager.thread.HealthBoard;
 import agent.datapath.manager.thread.ParkingIdleStrategy;
+import agent.datapath.manager.thread.PromptWork;
 import agent.maps.kernel.EndpointRates;
 import agent.maps.kernel.EventGateMap;
 import agent.maps.kernel.FlowUsageArray;
@@ -364,9 +365,11 @@ public final class DatapathManager implements AutoCloseable {
 
   /**
    * Tells that the endpoints of the previous run have the programs of this one, as far as they can:
-   * the flows that the previous programs have recorded meanwhile are carried over.
+   * the flows that the previous programs have recorded meanwhile are carried over, and the
+   * conductor is preferred: before, callers would have no answers.
    */
   public void endpointsRestored() {
+    conductor.run(PromptWork::preferChanges);
     if (maps.carryOver().isPending()) {
       conductor.begin(maps.carryOver());
     }

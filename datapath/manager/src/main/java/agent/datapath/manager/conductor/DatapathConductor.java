@@ -1,7 +1,6 @@
 package agent.datapath.manager.conductor;
 
 import agent.datapath.manager.thread.ConductorAgent;
-import agent.datapath.manager.thread.PromptWork;
 import java.util.function.IntSupplier;
 import org.agrona.concurrent.NanoClock;
 
@@ -24,11 +23,6 @@ public final class DatapathConductor extends ConductorAgent {
   public DatapathConductor(NanoClock clock, IntSupplier reconcile) {
     super("dp-conductor", clock);
     this.reconcile = reconcile;
-  }
-
-  @Override
-  public void onStart() {
-    PromptWork.preferChanges();
   }
 
   @Override

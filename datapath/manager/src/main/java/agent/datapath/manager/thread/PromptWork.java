@@ -17,7 +17,7 @@ public final class PromptWork {
 
   /**
    * How much a thread weighs that changes what is enforced: little enough for callers to have
-   * answers while it works at length.
+   * answers while it works for some time.
    */
   private static final int CHANGES = -4;
 
