@@ -9,7 +9,8 @@
 #include "lib/nat46.h"
 #include "lib/own_relay.h"
 
-#define IPV6_LEAST_MTU 1280 /* RFC 8200 */
+#define IPV6_LEAST_MTU 1280                                  /* RFC 8200 */
+#define NAT46_GROWTH (IPV6_HEADER_BYTES - IPV4_HEADER_BYTES) /* of a packet that becomes one of IPv6 */
 
 enum icmp4_unreachable_code {
 	ICMP4_CODE_PROTOCOL_UNREACHABLE = 2,
@@ -100,7 +101,7 @@ static __always_inline bool nat46_unreachable(struct icmp_header *to, const stru
 		to->code = ICMP6_CODE_PORT_UNREACHABLE;
 		return false;
 	case ICMP4_CODE_TOO_BIG:
-		mtu = bpf_ntohs(from->sequence_be) + IPV6_HEADER_BYTES - IPV4_HEADER_BYTES;
+		mtu = bpf_ntohs(from->sequence_be) + NAT46_GROWTH;
 		to->type = ICMP6_TOO_BIG;
 		to->sequence_be = bpf_htons(mtu < IPV6_LEAST_MTU ? IPV6_LEAST_MTU : mtu > 0xffff ? 0xffff : mtu);
 		return false;
@@ -175,7 +176,7 @@ static __always_inline bool nat46_store(struct __sk_buff *skb, const void *ip, _
 __global int nat46_error_arrives(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
 				 const struct packet *packet, struct ipv6hdr *ip)
 {
-	const __u32 further = IPV6_HEADER_BYTES - IPV4_HEADER_BYTES; /* of the quoted packet */
+	const __u32 further = NAT46_GROWTH; /* of the quoted packet */
 	const __u32 offset = ETH_HLEN + IPV6_HEADER_BYTES;
 	const __be16 ethertype = bpf_htons(ETH_P_IPV6);
 	struct nat46_pseudo pseudo;

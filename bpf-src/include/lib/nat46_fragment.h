@@ -11,7 +11,6 @@
 #include "lib/nat46_error.h"
 
 #define NAT46_FRAGMENT_OFFSET (ETH_HLEN + IPV6_HEADER_BYTES) /* of a Fragment header, which is the only extension */
-#define NAT46_GROWTH (IPV6_HEADER_BYTES - IPV4_HEADER_BYTES)
 #define NAT46_FRAGMENT_GROWTH (NAT46_GROWTH + (__u32)sizeof(struct ipv6_extension))
 
 /* What the kernel cuts from a packet at once, in units of fragments; and how often that may be needed. */

@@ -48,7 +48,7 @@ static __always_inline bool nat46_own_message(struct icmp_header *to, const stru
 		return nat46_own_unreachable(to, from->code);
 	case ICMP6_TOO_BIG:
 		to->code = ICMP4_CODE_TOO_BIG;
-		to->sequence_be = bpf_htons((mtu > 0xffff ? 0xffff : mtu) - (IPV6_HEADER_BYTES - IPV4_HEADER_BYTES));
+		to->sequence_be = bpf_htons((mtu > 0xffff ? 0xffff : mtu) - NAT46_GROWTH);
 		return mtu < IPV6_LEAST_MTU;
 	case ICMP6_TIME_EXCEEDED:
 		to->type = ICMP4_TIME_EXCEEDED;
@@ -86,7 +86,7 @@ static __always_inline bool nat46_quoted_header4(struct iphdr *ip, const struct 
 __global int nat46_error_leaves(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
 				const struct packet *packet, const struct iphdr *ip)
 {
-	const __s32 less = IPV6_HEADER_BYTES - IPV4_HEADER_BYTES; /* of the quoted packet */
+	const __s32 less = NAT46_GROWTH; /* of the quoted packet */
 	const __be16 ethertype = bpf_htons(ETH_P_IP);
 	struct nat46_pseudo pseudo;
 	struct nat46_error6 from;

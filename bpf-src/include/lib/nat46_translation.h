@@ -94,7 +94,7 @@ __global int nat46_meets_ipv4(const struct packet *shown)
 static __always_inline int nat46_header4(const struct packet *shown, const struct ipv6hdr *from,
 					 const struct ipv6_extension *fragment, struct iphdr *ip)
 {
-	const __u32 quoted = shown->kind == PACKET_ICMP_ERROR ? IPV6_HEADER_BYTES - IPV4_HEADER_BYTES : 0;
+	const __u32 quoted = shown->kind == PACKET_ICMP_ERROR ? NAT46_GROWTH : 0;
 	const __u32 bytes = bpf_ntohs(from->payload_len) + IPV4_HEADER_BYTES - quoted;
 	const __u16 offset = bpf_ntohs(fragment->fragment_be);
 

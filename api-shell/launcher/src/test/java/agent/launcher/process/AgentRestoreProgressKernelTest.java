@@ -12,6 +12,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.concurrent.Callable;
 import java.util.concurrent.locks.LockSupport;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -139,7 +140,7 @@ class AgentRestoreProgressKernelTest {
     awaitServed();
     assertTrue(progress() >= 0, "killed in the middle");
     awaitReady();
-    awaitNoProgress();
+    await(() -> progress() < 0); // the restoration ends soon after the last endpoint is ready
     assertEquals(List.of(), linksThatAreDown());
     assertTrue(label(1).contains("changed"), label(1));
     agent.terminate();
@@ -147,27 +148,22 @@ class AgentRestoreProgressKernelTest {
     awaitReady();
   }
 
-  /** The restoration ends soon after the last endpoint is ready. */
-  private void awaitNoProgress() throws Exception {
+  private void await(Callable<Boolean> condition) throws Exception {
     final long startNs = System.nanoTime();
-    while (progress() >= 0) {
+    while (!condition.call()) {
       assertTrue(System.nanoTime() - startNs < DEADLINE_NS, agent.log());
       LockSupport.parkNanos(Duration.ofMillis(5).toNanos());
     }
   }
 
+  private boolean isReady(int id) throws IOException {
+    final JsonNode endpoint = agent.expect(200, "GET", "/endpoint/" + id, null).json();
+    return endpoint.at("/status/state").asString().equals("ready");
+  }
+
   /** The endpoints are restored in the order of their numbers. */
   private void changeOneThatIsReady() throws Exception {
-    final long startNs = System.nanoTime();
-    while (!agent
-        .expect(200, "GET", "/endpoint/1", null)
-        .json()
-        .at("/status/state")
-        .asString()
-        .equals("ready")) {
-      assertTrue(System.nanoTime() - startNs < DEADLINE_NS, agent.log());
-      LockSupport.parkNanos(Duration.ofMillis(5).toNanos());
-    }
+    await(() -> isReady(1));
     agent.expect(200, "PATCH", "/endpoint/1/labels", "{\"user\": [\"is=changed\"]}");
     assertTrue(label(1).contains("changed"), label(1));
   }

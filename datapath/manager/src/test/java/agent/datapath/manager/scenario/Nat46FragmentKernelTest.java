@@ -1,5 +1,7 @@
 package agent.datapath.manager.scenario;
 
+import static agent.datapath.manager.scenario.Nat46Packets.CLIENT;
+import static agent.datapath.manager.scenario.Nat46Packets.of;
 import static agent.datapath.manager.scenario.Nat46Packets.received;
 import static agent.datapath.manager.scenario.Nat46Packets.sent;
 import static agent.datapath.manager.scenario.ScenarioHost.ALICE;
@@ -20,7 +22,6 @@ import org.junit.jupiter.params.provider.ValueSource;
 @KernelTest
 class Nat46FragmentKernelTest {
   private static final int ID = 0x1234;
-  private static final int CLIENT = 40000;
 
   private final ScenarioNode node = new ScenarioNode().nat46();
 
@@ -36,13 +37,6 @@ class Nat46FragmentKernelTest {
 
   private static IpPacket ipv4(ScenarioHost from, ScenarioHost to) {
     return Family.IPV4.packet(from, to).id(ID);
-  }
-
-  private static IpPacket of(String kind, IpPacket packet, int bytes, boolean isAnswer) {
-    final int from = isAnswer ? 53 : CLIENT;
-    final int to = isAnswer ? CLIENT : 53;
-    return (kind.equals("tcp") ? packet.tcp(from, to).ack() : packet.udp(from, to))
-        .payloadOf(bytes);
   }
 
   /** The identification has 16 bits in IPv4. */

@@ -1,5 +1,7 @@
 package agent.datapath.manager.scenario;
 
+import static agent.datapath.manager.scenario.Nat46Packets.CLIENT;
+import static agent.datapath.manager.scenario.Nat46Packets.of;
 import static agent.datapath.manager.scenario.Nat46Packets.received;
 import static agent.datapath.manager.scenario.Nat46Packets.sent;
 import static agent.datapath.manager.scenario.ScenarioHost.ALICE;
@@ -32,7 +34,6 @@ import org.junit.jupiter.params.provider.CsvSource;
 @KernelTest(since = "6.6")
 class Nat46SplitKernelTest {
   private static final int ID = 0x1234;
-  private static final int CLIENT = 40000;
   private static final int ETHERTYPE_IPV6 = 0x86dd;
   private static final int HEADERS = 14 + 40;
   private static final int WAIT_MS = 2000;
@@ -64,25 +65,6 @@ class Nat46SplitKernelTest {
 
   private static IpPacket ipv4() {
     return Family.IPV4.packet(PEER, ALICE).id(ID);
-  }
-
-  private static IpPacket of(String kind, IpPacket packet, int bytes, boolean isAnswer) {
-    final int from = isAnswer ? 53 : CLIENT;
-    final int to = isAnswer ? CLIENT : 53;
-    return switch (kind) {
-      case "tcp" -> packet.tcp(from, to).ack().payloadOf(bytes);
-      case "udp" -> packet.udp(from, to).payloadOf(bytes);
-      default -> isAnswer ? echo(packet, bytes) : packet.echoRequest(7, 1);
-    };
-  }
-
-  private static IpPacket echo(IpPacket packet, int bytes) {
-    final byte[] body = new byte[4 + bytes];
-    for (int i = 4; i < body.length; i++) {
-      body[i] = (byte) i;
-    }
-    body[1] = 7;
-    return packet.icmp((packet.bytes()[12] & 0xff) == 0x86 ? 129 : 0, 0, body);
   }
 
   /** What follows the header of IPv6 in the packet of the whole datagram. */
