@@ -10,6 +10,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -112,13 +113,23 @@ class AgentRequestRulesKernelTest {
     }
   }
 
+  /** The lines of the log, when a thread of its own has written that many of them. */
+  private List<String> logged(int count) throws Exception {
+    final long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(8);
+    while (Files.readAllLines(log()).size() < count && System.nanoTime() < deadline) {
+      Thread.sleep(20);
+    }
+    final List<String> lines = Files.readAllLines(log());
+    assertEquals(count, lines.size(), lines.toString());
+    return lines;
+  }
+
   /** The rules are stored, too: the next run does the same. */
   @Test
   void shouldJudgeAndChangeTheFieldsOfRequests() throws Exception {
     agent.expect(200, "PUT", "/policy", RULES);
     assertJudged();
-    final List<String> lines = Files.readAllLines(log());
-    assertEquals(10, lines.size(), lines.toString());
+    final List<String> lines = logged(10);
     final JsonNode first = new JsonMapper().readTree(lines.getFirst());
     assertEquals("Forwarded", first.get("verdict").asString(), first.toString());
     assertEquals("X-Log", first.at("/missingHeaders/0").asString(), first.toString());
