@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.bindings.LibBpf;
 import agent.testkit.KernelTest;
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
@@ -262,9 +263,13 @@ class AgentStartKernelTest {
     final List<String> names = new ArrayList<>();
     try (var tasks = Files.newDirectoryStream(Path.of("/proc/" + pid + "/task"))) {
       for (final Path task : tasks) {
-        final String name = Files.readString(task.resolve("comm")).strip();
-        if (name.startsWith("dp-") || name.startsWith("ep-")) {
-          names.add(name);
+        try {
+          final String name = Files.readString(task.resolve("comm")).strip();
+          if (name.startsWith("dp-") || name.startsWith("ep-")) {
+            names.add(name);
+          }
+        } catch (IOException ended) {
+          continue; // a thread of the start, or of a compiler
         }
       }
     }
@@ -272,7 +277,7 @@ class AgentStartKernelTest {
   }
 
   /** The file that this process has mapped. */
-  private static Path mapped(String part) throws java.io.IOException {
+  private static Path mapped(String part) throws IOException {
     try (var lines = Files.lines(Path.of("/proc/self/maps"))) {
       return lines
           .filter(line -> line.contains(part))
@@ -285,7 +290,7 @@ class AgentStartKernelTest {
   private static String mode(Path file) {
     try {
       return PosixFilePermissions.toString(Files.getPosixFilePermissions(file));
-    } catch (java.io.IOException e) {
+    } catch (IOException e) {
       throw new java.io.UncheckedIOException(e);
     }
   }

@@ -33,17 +33,17 @@ import agent.maps.layout.ServiceTableKeyFlyweight;
 import agent.types.IpAddress;
 import agent.types.Prefix;
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.function.BiConsumer;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import java.util.stream.Stream;
 import org.agrona.MutableDirectBuffer;
 
 /**
@@ -144,12 +144,15 @@ final class CrashKernel {
 
   private void addPins(Set<String> lines) throws IOException {
     for (final Path pin : pins("endpoints")) {
-      try (BpfLink link = BpfLink.openPinned(pin).orElseThrow()) {
-        final LinkDescription description = link.info();
-        final String hook = pin.getFileName().toString();
-        final boolean isRight = description.isTcxIngress() == hook.equals("from_endpoint");
-        final int id = Integer.parseInt(pin.getParent().getFileName().toString());
-        lines.add(hook(id, hook, description.ifindex()) + (isRight ? "" : ", wrong direction"));
+      final Optional<BpfLink> opened = BpfLink.openPinned(pin); // it may go meanwhile
+      if (opened.isPresent()) {
+        try (BpfLink link = opened.get()) {
+          final LinkDescription description = link.info();
+          final String hook = pin.getFileName().toString();
+          final boolean isRight = description.isTcxIngress() == hook.equals("from_endpoint");
+          final int id = Integer.parseInt(pin.getParent().getFileName().toString());
+          lines.add(hook(id, hook, description.ifindex()) + (isRight ? "" : ", wrong direction"));
+        }
       }
     }
   }
@@ -157,9 +160,12 @@ final class CrashKernel {
   /** The programs at sockets, which are attached while there is a service. */
   private void addSocketPins(Set<String> lines) throws IOException {
     for (final Path pin : pins("sockets")) {
-      try (BpfLink link = BpfLink.openPinned(pin).orElseThrow()) {
-        final boolean isAttached = link.info().cgroupId() != 0;
-        lines.add("sockets: " + pin.getFileName() + (isAttached ? "" : ", detached"));
+      final Optional<BpfLink> opened = BpfLink.openPinned(pin);
+      if (opened.isPresent()) {
+        try (BpfLink link = opened.get()) {
+          final boolean isAttached = link.info().cgroupId() != 0;
+          lines.add("sockets: " + pin.getFileName() + (isAttached ? "" : ", detached"));
+        }
       }
     }
   }
@@ -204,17 +210,9 @@ final class CrashKernel {
         .forEach(number -> lines.add("policy map pin " + number + " of no endpoint"));
   }
 
-  private Stream<Path> files(Path folder) throws IOException {
-    // A kill before the agent has made its folders leaves none.
-    return Files.exists(folder)
-        ? Files.walk(folder).filter(path -> !Files.isDirectory(path))
-        : Stream.empty();
-  }
-
-  private Iterable<Path> pins(String folder) throws IOException {
-    try (Stream<Path> paths = files(node.node().bpfRoot().resolve("agent").resolve(folder))) {
-      return paths.toList();
-    }
+  /** A kill before the agent has made its folders leaves none. */
+  private List<Path> pins(String folder) throws IOException {
+    return PinnedObjects.pins(node.node().bpfRoot().resolve("agent").resolve(folder));
   }
 
   private void addMaps(Set<String> lines) throws IOException {

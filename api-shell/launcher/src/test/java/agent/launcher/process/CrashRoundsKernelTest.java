@@ -9,6 +9,7 @@ import agent.launcher.process.CrashNode.CrashWorkload;
 import agent.testkit.KernelTest;
 import agent.testkit.TestControlGroup;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -245,25 +246,34 @@ class CrashRoundsKernelTest {
         });
   }
 
+  /** The agent may write one of its files meanwhile, beside which there is another one then. */
   private void checkFiles(Map<String, ShownEndpoint> endpoints, List<String> differences)
-      throws IOException {
+      throws InterruptedException {
     final Set<String> expected = new TreeSet<>();
     endpoints.values().forEach(endpoint -> expected.add(endpoint.content().id() + ".json"));
     final Set<String> services = new TreeSet<>();
     node.withService().forEach(id -> services.add(id + ".json"));
+    await(differences, "left in the state directory: ", () -> filesBut(expected, services));
+  }
+
+  private Set<String> filesBut(Set<String> endpoints, Set<String> services) {
+    final Set<String> left = new TreeSet<>();
     try (Stream<Path> files = Files.walk(node.node().state())) {
       for (final Path file : files.toList()) {
         final String name = file.getFileName().toString();
         final boolean isOfEndpoint = file.getParent().endsWith("endpoints");
         final boolean isOfService = file.getParent().endsWith("services");
         if (name.matches(".*\\.(new|tmp)|.*corrupt.*")
-            || isOfEndpoint && !expected.contains(name)
+            || isOfEndpoint && !endpoints.contains(name)
             || isOfService && !services.contains(name)
             || file.getParent().endsWith("service-batches") && !isOfServices(name)) {
-          differences.add("left in the state directory: " + file);
+          left.add(file.toString());
         }
       }
+    } catch (IOException | UncheckedIOException e) {
+      left.add(e.toString());
     }
+    return left;
   }
 
   /** Returns whether the name of a file has the numbers of services that exist. */
