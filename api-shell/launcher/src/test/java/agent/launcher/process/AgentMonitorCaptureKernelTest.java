@@ -36,6 +36,7 @@ class AgentMonitorCaptureKernelTest {
   private static final int ALLOWED = 80;
   private static final int DENIED = 81;
   private static final int MARKER = 9;
+  private static final int DATAGRAMS = 50;
   private static final int ICMP = 1;
   private static final int ICMPV6 = 58;
   private static final List<String> FRONTENDS = List.of("10.96.0.1", "fd96::1");
@@ -95,7 +96,8 @@ class AgentMonitorCaptureKernelTest {
           Map.of(FRONTENDS.get(0), web.ipv4(), FRONTENDS.get(1), web.ipv6());
       final List<Seen> captured = captured(file, client, backends);
       assertTrue(
-          captured.size() > 4 * (3 + 50 + 20) + 2 * (2 + 1 + 1), captured.size() + " packets");
+          captured.size() > 4 * (3 + 50 + DATAGRAMS) + 2 * (2 + 1 + 1),
+          captured.size() + " packets");
       assertEquals(sorted(captured), sorted(reported));
       assertVerdicts(reported);
       assertEquals(
@@ -136,7 +138,9 @@ class AgentMonitorCaptureKernelTest {
       assertTrue(open.exchangesMore(50, 5000));
     }
     try (UdpStream stream = UdpStream.start(client.namespace(), address, ALLOWED, 1)) {
-      TimeUnit.MILLISECONDS.sleep(100);
+      while (stream.sent() < DATAGRAMS) {
+        TimeUnit.MILLISECONDS.sleep(5);
+      }
       assertEquals(0, stream.stopAndCountLost());
     }
   }

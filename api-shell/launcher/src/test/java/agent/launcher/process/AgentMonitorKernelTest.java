@@ -50,8 +50,15 @@ class AgentMonitorKernelTest {
   private static final Duration LIMIT = Duration.ofSeconds(10);
   private static final Duration QUIET = Duration.ofMillis(300);
 
+  /** Between two messages, so that few events wait for a reader that comes late. */
+  private static final int INTERVAL_MS = 50;
+
+  /** Comes before what takes the place of a line. */
+  private static final String ERASE = "\r\u001b[K";
+
   /** A rate that another one, or an event, has taken the place of. */
-  private static final Pattern RATE = Pattern.compile("(\\d+) events a second\r\u001b\\[K");
+  private static final Pattern RATE =
+      Pattern.compile("(\\d+) events a second" + Pattern.quote(ERASE));
 
   private static final JsonMapper MAPPER = new JsonMapper();
 
@@ -102,15 +109,26 @@ class AgentMonitorKernelTest {
     return MonitorClient.open(socket(), mask, LIMIT);
   }
 
-  private static List<Packet> packets(MonitorClient client, Predicate<Packet> wanted)
+  /** Returns what comes: so many packets sooner or later, and what follows them without a pause. */
+  private static List<Packet> packets(MonitorClient client, long least, Predicate<Packet> wanted)
       throws IOException {
     final List<Packet> packets = new ArrayList<>();
-    for (MonitorEvent event = client.next(QUIET); event != null; event = client.next(QUIET)) {
+    MonitorEvent event = next(client, packets.size() < least);
+    while (event != null) {
       if (event instanceof Packet packet && wanted.test(packet)) {
         packets.add(packet);
       }
+      event = next(client, packets.size() < least);
     }
     return packets;
+  }
+
+  private static MonitorEvent next(MonitorClient client, boolean mustCome) throws IOException {
+    return client.next(mustCome ? LIMIT : QUIET);
+  }
+
+  private static boolean isToDenied(Packet packet) {
+    return packet.destination().port() == DENIED;
   }
 
   /** Segments that the namespace has sent, those that were sent again included. */
@@ -130,7 +148,7 @@ class AgentMonitorKernelTest {
         assertEquals(
             Outcome.UNANSWERED, TcpConnection.attempt(frontend.namespace(), address, DENIED, 1500));
         final long sent = sentSegments(frontend.namespace()) - before;
-        final List<Packet> drops = packets(client, packet -> packet.destination().port() == DENIED);
+        final List<Packet> drops = packets(client, sent, AgentMonitorKernelTest::isToDenied);
         assertTrue(sent >= 2, "a segment was sent again");
         assertEquals(sent, drops.size());
         for (final Packet drop : drops) {
@@ -148,6 +166,19 @@ class AgentMonitorKernelTest {
     }
   }
 
+  /** Returns what has come when a packet was dropped. */
+  private static List<Packet> packetsUntilDrop(MonitorClient client) throws IOException {
+    final List<Packet> all = new ArrayList<>();
+    MonitorEvent event = null;
+    do {
+      event = client.next(LIMIT);
+      if (event instanceof Packet packet) {
+        all.add(packet);
+      }
+    } while (event != null && !(event instanceof Packet packet && packet.kind() == Kind.DROP));
+    return all;
+  }
+
   /** The segment of an echo client has its data in pages, not behind its headers. */
   @Test
   void shouldSendTheFirstBytesOfPacketsToWhoAsksForThem() throws Exception {
@@ -159,12 +190,12 @@ class AgentMonitorKernelTest {
       assertEquals(PACKET_BYTES, client.packetBytes());
       for (final String address : List.of(backend.ipv4(), backend.ipv6())) {
         try (TcpConnection connection =
-            TcpConnection.open(frontend.namespace(), address, ALLOWED)) {
+            TcpConnection.open(frontend.namespace(), address, ALLOWED, INTERVAL_MS)) {
           assertTrue(connection.exchangesMore(3, 5000));
         }
       }
       TcpConnection.attempt(frontend.namespace(), backend.ipv4(), DENIED, 300);
-      final List<Packet> all = packets(client, packet -> true);
+      final List<Packet> all = packetsUntilDrop(client);
       final Set<Long> numbers = new TreeSet<>();
       for (final Packet packet : all) {
         assertEquals(Math.min(PACKET_BYTES, packet.length()), packet.bytes().remaining());
@@ -182,7 +213,7 @@ class AgentMonitorKernelTest {
       assertTrue(numbers.containsAll(Set.of(1L, 2L, 3L)), "" + numbers);
       assertTrue(all.stream().anyMatch(packet -> packet.length() > PACKET_BYTES), "" + all);
       assertTrue(all.stream().anyMatch(packet -> packet.kind() == Kind.DROP), "" + all);
-      for (final Packet packet : packets(plain, packet -> true)) {
+      for (final Packet packet : packetsUntilDrop(plain)) {
         assertEquals(0, packet.bytes().remaining());
       }
     } finally {
@@ -198,7 +229,7 @@ class AgentMonitorKernelTest {
         assertTrue(connection.exchangesMore(20, 5000));
       }
       final List<Packet> verdicts =
-          packets(client, packet -> packet.destination().port() == ALLOWED);
+          packets(client, 1, packet -> packet.destination().port() == ALLOWED);
       assertEquals(1, verdicts.size(), "" + verdicts);
       assertEquals(Kind.VERDICT, verdicts.getFirst().kind());
       assertEquals("none", verdicts.getFirst().reason());
@@ -215,8 +246,8 @@ class AgentMonitorKernelTest {
       agent.expect(200, "GET", config, null);
       agent.expect(200, "PATCH", config, "{\"options\": {\"Debug\": \"Enabled\"}}");
       final List<JsonNode> events = new ArrayList<>();
-      for (MonitorEvent event = client.next(LIMIT); isBefore(events); event = client.next(LIMIT)) {
-        events.add(MAPPER.readTree(((Activity) event).json()));
+      while (isBefore(events)) {
+        events.add(MAPPER.readTree(((Activity) client.next(LIMIT)).json()));
       }
       final JsonNode refused = events.getFirst();
       assertEquals("api", refused.get("kind").asString());
@@ -247,14 +278,11 @@ class AgentMonitorKernelTest {
       agent.expect(200, "PUT", "/service/7", service.formatted(backend.ipv4(), 2));
       agent.expect(200, "DELETE", "/service/7", null);
       final List<String> changes = new ArrayList<>();
-      for (MonitorEvent event = client.next(QUIET); event != null; event = client.next(QUIET)) {
-        final JsonNode json = MAPPER.readTree(((Activity) event).json());
-        if (text(json, "kind").equals("service")) {
-          assertEquals(7, json.get("service").asInt());
-          assertEquals("10.96.0.9:80/TCP", text(json, "frontend"));
-          assertEquals(1, json.get("backends").asInt());
-          changes.add(text(json, "change"));
-        }
+      for (final JsonNode json : activities(client, "service", 3)) {
+        assertEquals(7, json.get("service").asInt());
+        assertEquals("10.96.0.9:80/TCP", text(json, "frontend"));
+        assertEquals(1, json.get("backends").asInt());
+        changes.add(text(json, "change"));
       }
       assertEquals(List.of("created", "updated", "deleted"), changes);
     }
@@ -273,25 +301,37 @@ class AgentMonitorKernelTest {
       agent.expect(200, "DELETE", "/policy", "[\"user:name=reported\"]");
       final List<String> reported = new ArrayList<>();
       long revision = 0;
-      for (MonitorEvent event = client.next(QUIET); event != null; event = client.next(QUIET)) {
-        final JsonNode json = MAPPER.readTree(((Activity) event).json());
-        if (text(json, "kind").equals("policy")) {
-          assertTrue(revision == 0 || json.get("revision").asLong() == revision + 1, "" + json);
-          revision = json.get("revision").asLong();
-          reported.add(
-              "%d rules +%d -%d %s"
-                  .formatted(
-                      json.get("rules").asInt(),
-                      json.get("added").asInt(),
-                      json.get("removed").asInt(),
-                      json.get("labels")));
-        }
+      for (final JsonNode json : activities(client, "policy", 2)) {
+        assertTrue(revision == 0 || json.get("revision").asLong() == revision + 1, "" + json);
+        revision = json.get("revision").asLong();
+        reported.add(
+            "%d rules +%d -%d %s"
+                .formatted(
+                    json.get("rules").asInt(),
+                    json.get("added").asInt(),
+                    json.get("removed").asInt(),
+                    json.get("labels")));
       }
       assertEquals(
           List.of(
               "2 rules +1 -0 [\"user:name=reported\"]", "1 rules +0 -1 [\"user:name=reported\"]"),
           reported);
     }
+  }
+
+  /** Returns events of a kind: so many sooner or later, and what follows them without a pause. */
+  private static List<JsonNode> activities(MonitorClient client, String kind, int least)
+      throws IOException {
+    final List<JsonNode> activities = new ArrayList<>();
+    MonitorEvent event = next(client, true);
+    while (event != null) {
+      final JsonNode json = MAPPER.readTree(((Activity) event).json());
+      if (text(json, "kind").equals(kind)) {
+        activities.add(json);
+      }
+      event = next(client, activities.size() < least);
+    }
+    return activities;
   }
 
   private static String text(JsonNode event, String name) {
@@ -317,21 +357,28 @@ class AgentMonitorKernelTest {
         CtlProcess redirected =
             CtlProcess.onTerminal(prefix.resolve("redirected"), monitor + " >" + events)) {
       final long endNs = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
-      while (RATE.matcher(shown.written()).results().count() < 3 || Files.size(events) == 0) {
+      while (RATE.matcher(shown.written()).results().count() < 3 || wholeLines(events).isEmpty()) {
         assertTrue(System.nanoTime() < endNs, shown::written);
         UdpStream.isAnswered(frontend.namespace(), backend.ipv4(), DENIED, 100);
       }
       assertTrue(
           RATE.matcher(shown.written()).results().anyMatch(rate -> !rate.group(1).equals("0")));
-      for (final String line : RATE.matcher(shown.written()).replaceAll("").lines().toList()) {
+      final String text = shown.written(); // of which the end may be written in part
+      final String whole = text.substring(0, text.lastIndexOf(ERASE) + ERASE.length());
+      for (final String line : RATE.matcher(whole).replaceAll("").lines().toList()) {
         assertTrue(
             line.isEmpty() || line.startsWith("{") || line.matches("\\d* events a second"), line);
       }
       assertEquals("", redirected.written());
-      for (final String line : Files.readAllLines(events)) {
+      for (final String line : wholeLines(events)) {
         assertEquals("drop", MAPPER.readTree(line).get("type").asString());
       }
     }
+  }
+
+  private static List<String> wholeLines(Path file) throws IOException {
+    final String text = Files.readString(file);
+    return text.substring(0, text.lastIndexOf('\n') + 1).lines().toList();
   }
 
   @Test
@@ -371,7 +418,7 @@ class AgentMonitorKernelTest {
       assertEquals(
           Outcome.UNANSWERED,
           TcpConnection.attempt(frontend.namespace(), backend.ipv4(), DENIED, 400));
-      assertFalse(packets(client, packet -> packet.destination().port() == DENIED).isEmpty());
+      assertFalse(packets(client, 1, AgentMonitorKernelTest::isToDenied).isEmpty());
     }
     assertEquals(0, agent.terminate());
     assertFalse(Files.exists(socket()));
