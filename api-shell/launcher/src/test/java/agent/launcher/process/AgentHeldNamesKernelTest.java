@@ -273,6 +273,10 @@ class AgentHeldNamesKernelTest {
       assertEquals(List.of("connection"), sources(FIRST.getFirst()));
       assertEquals(List.of("lookup"), sources(FIRST.getLast()), "of the other endpoint");
       assertTrue(open.exchangesMore(20, 5000), agent.log());
+      // What is forgotten is stored by a thread of its own.
+      await(
+          () -> !StateFiles.storedNames(node).contains('"' + SECOND.getFirst() + '"'),
+          () -> StateFiles.storedNames(node));
       agent.kill();
       launch();
       assertEquals(List.of(), sources(SECOND.getFirst()));

@@ -3,8 +3,10 @@ package agent.launcher.process;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
@@ -40,6 +42,21 @@ final class StateFiles {
         .put(bytes)
         .put((byte) '\n')
         .array();
+  }
+
+  /** Returns what the files of names of an agent that runs have now, one after the other. */
+  static String storedNames(TestNode node) throws IOException {
+    final StringBuilder all = new StringBuilder();
+    try (DirectoryStream<Path> files = Files.newDirectoryStream(node.state().resolve("names"))) {
+      for (final Path file : files) {
+        try {
+          all.append(Files.readString(file));
+        } catch (NoSuchFileException replaced) {
+          continue; // its content is in another one
+        }
+      }
+    }
+    return all.toString();
   }
 
   /** Returns the document of a file. */
