@@ -97,7 +97,7 @@ class HeapReturnTest {
     assertTrue(looks.get() > atStart);
     assertTrue(thread.isAlive());
     running.close();
-    thread.join(1_000);
+    thread.join(30_000);
     assertFalse(thread.isAlive());
   }
 

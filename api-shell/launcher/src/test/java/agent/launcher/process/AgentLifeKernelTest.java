@@ -61,7 +61,7 @@ class AgentLifeKernelTest {
     }
     assertEquals(pinsBefore, pins());
     Holdings after = Holdings.of(agent);
-    for (int i = 0; i < 50 && !after.equals(before); i++) {
+    for (int i = 0; i < 300 && !after.equals(before); i++) {
       Thread.sleep(100); // the kernel frees programs and maps behind a grace period
       after = Holdings.of(agent);
     }

@@ -34,6 +34,10 @@ class AgentNodePortKernelTest {
   private static final int PORT = 30080;
   private static final int SERVED = 8080;
   private static final int TIMEOUT_MS = 3000;
+
+  /** A thousand messages take two seconds on a machine that has nothing else to do. */
+  private static final int MANY_MS = 60_000;
+
   private static final List<String> NODE = List.of("198.51.100.1", "2001:db8:100::1");
   private static final List<String> OUTSIDE = List.of("198.51.100.8", "2001:db8:100::8");
   private static final List<String> ROUTED = List.of("203.0.113.80", "2001:db8:80::80");
@@ -291,7 +295,7 @@ class AgentNodePortKernelTest {
         201, "PUT", "/service/2", service("NodePort", "", "::", BACKEND.get(1) + "@other"));
     try (TcpConnection ipv4 = TcpConnection.open(outside, NODE.get(0), PORT);
         TcpConnection ipv6 = TcpConnection.open(outside, NODE.get(1), PORT)) {
-      assertTrue(ipv4.exchangesMore(1000, TIMEOUT_MS) && ipv6.exchangesMore(1000, TIMEOUT_MS));
+      assertTrue(ipv4.exchangesMore(1000, MANY_MS) && ipv6.exchangesMore(1000, MANY_MS));
       for (final String address : NODE) {
         assertTrue(UdpStream.isAnswered(outside, address, PORT, TIMEOUT_MS), address);
       }

@@ -58,6 +58,9 @@ class AgentRandomLookupsKernelTest {
   /** Less than the time after which a client sends its first packet again. */
   private static final int FIRST_PACKET_MS = 800;
 
+  /** For an answer to a question that is sent once. */
+  private static final int ANSWER_MS = 10_000;
+
   private final LookupRuleModel model = new LookupRuleModel(SEED);
   private final JsonMapper json = new JsonMapper();
   private final List<TestWorkload> clients = new ArrayList<>();
@@ -221,7 +224,7 @@ class AgentRandomLookupsKernelTest {
   private static byte[] askByUdp(NetworkNamespace client, Lookup lookup, byte[] question)
       throws Exception {
     try (DatagramChannel channel = client.run(() -> DatagramChannel.open())) {
-      channel.socket().setSoTimeout(FIRST_PACKET_MS);
+      channel.socket().setSoTimeout(ANSWER_MS);
       channel.connect(new InetSocketAddress(resolver(lookup), RESOLVER_PORT));
       channel.write(ByteBuffer.wrap(question));
       final DatagramPacket packet = new DatagramPacket(new byte[1500], 1500);
@@ -236,7 +239,7 @@ class AgentRandomLookupsKernelTest {
       channel
           .socket()
           .connect(new InetSocketAddress(resolver(lookup), RESOLVER_PORT), FIRST_PACKET_MS);
-      channel.socket().setSoTimeout(FIRST_PACKET_MS);
+      channel.socket().setSoTimeout(ANSWER_MS);
       channel.write(
           ByteBuffer.allocate(2 + question.length)
               .putShort((short) question.length)

@@ -211,7 +211,7 @@ class AgentStatusKernelTest {
     assertEquals(status.get("daemonConfigurationMap").get("masquerade"), status.get("masquerade"));
     assertEquals("embedded", status.get("ipam-mode").asString());
     node.namespace().exec("ip", "link", "set", "ext0", "mtu", "1290");
-    final long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(10);
+    final long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
     while (read("/config").at("/status/deviceMTU").asInt() != 1290) {
       assertTrue(System.nanoTime() < deadline, "the MTU is not read again");
     }

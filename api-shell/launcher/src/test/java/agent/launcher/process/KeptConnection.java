@@ -12,7 +12,9 @@ import java.util.Locale;
 
 /** A connection of HTTP/1.1 that a client keeps for many requests without a body. */
 final class KeptConnection implements AutoCloseable {
-  private static final int LONGEST_MS = 8000;
+  /** The next run of an agent that was killed serves what waits for it, within this time. */
+  private static final int LONGEST_MS = 30_000;
+
   private static final String END = "\r\nContent-Length: 0\r\n\r\n";
 
   private final Socket socket;

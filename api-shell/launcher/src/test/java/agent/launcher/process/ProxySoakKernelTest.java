@@ -169,7 +169,8 @@ class ProxySoakKernelTest {
     final List<String> printed = new ArrayList<>();
     for (long left = SECONDS; left > 0; left -= LOAD_SECONDS) {
       final String time = "-d" + Math.min(left, LOAD_SECONDS) + "s";
-      printed.add(client.namespace().attempt("wrk", "-t1", "-c8", time, url).output());
+      printed.add(
+          client.namespace().attempt("wrk", "-t1", "-c8", "--timeout", "10s", time, url).output());
     }
     return printed;
   }
