@@ -32,6 +32,9 @@ class UnixHttpConnectionTest {
   private static final Duration SHORT = Duration.ofMillis(300);
   private static final Duration LONG = Duration.ofSeconds(20);
 
+  /** Less than the time after which a thread that was not ended ends by itself. */
+  private static final Duration ENDED_WITHIN = Duration.ofSeconds(10);
+
   @TempDir private Path directory;
   private Path socket;
   private ServerSocketChannel listener;
@@ -72,6 +75,14 @@ class UnixHttpConnectionTest {
         .anyMatch(thread -> thread.getName().equals("connect-timeout"));
   }
 
+  private static void awaitNoTimer() throws InterruptedException {
+    final long endNs = System.nanoTime() + ENDED_WITHIN.toNanos();
+    while (isTimerAlive()) {
+      assertTrue(System.nanoTime() < endNs, "a thread waits on");
+      Thread.sleep(5);
+    }
+  }
+
   @Test
   void shouldEndAConnectThatWaitsTooLong() throws Exception {
     fillQueue();
@@ -86,8 +97,7 @@ class UnixHttpConnectionTest {
         assertThrows(
                 IOException.class, () -> UnixHttpConnection.open(socket, Duration.ofSeconds(1)))
             .getMessage());
-    Thread.sleep(50);
-    assertFalse(isTimerAlive());
+    awaitNoTimer();
   }
 
   @Test
@@ -130,11 +140,9 @@ class UnixHttpConnectionTest {
                 });
     Thread.sleep(200);
     waiting.interrupt();
-    waiting.join(5000);
-    assertFalse(waiting.isAlive());
+    assertTrue(waiting.join(ENDED_WITHIN));
     assertEquals(1, seen.size());
-    Thread.sleep(50);
-    assertFalse(isTimerAlive());
+    awaitNoTimer();
   }
 
   @Test

@@ -86,7 +86,7 @@ class EndpointKernelTest {
       agent.deleteRules();
       assertOutcome(Outcome.CONNECTED, other, web, 8080);
       assertOutcome(Outcome.CONNECTED, client, web, 9090);
-      for (int i = 0; i < 200 && accepted(http, admin, back) < 12; i++) {
+      for (int i = 0; i < 1000 && accepted(http, admin, back) < 12; i++) {
         Thread.sleep(10); // a server accepts after its client is connected
       }
       assertTrue(accepted(http, admin, back) >= 12);

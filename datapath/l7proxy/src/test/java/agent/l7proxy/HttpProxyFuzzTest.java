@@ -103,7 +103,7 @@ class HttpProxyFuzzTest {
         }
         bytes = text.toString().getBytes(StandardCharsets.ISO_8859_1);
       }
-      client.socket.setSoTimeout(2_000);
+      client.socket.setSoTimeout(20_000); // a head may take longer
       client.send(bytes);
       client.socket.shutdownOutput();
       client.in().readAllBytes();

@@ -84,7 +84,7 @@ class ProxyTimeoutsTest {
                   sendSlowly(connection, part);
                 });
         ProxyBench bench =
-            new ProxyBench(server.port(), context -> context.idleTimeout(Duration.ofMillis(400)));
+            new ProxyBench(server.port(), context -> context.idleTimeout(Duration.ofMillis(2000)));
         HttpSocket client = bench.client()) {
       client.send("PUT / HTTP/1.1\r\nHost: a.test\r\nTransfer-Encoding: chunked\r\n\r\n");
       sendSlowly(client, part);
@@ -95,7 +95,7 @@ class ProxyTimeoutsTest {
   private static void sendSlowly(HttpSocket connection, String part) throws Exception {
     for (int i = 0; i < 6; i++) {
       connection.send(part);
-      TimeUnit.MILLISECONDS.sleep(100);
+      TimeUnit.MILLISECONDS.sleep(400);
     }
     connection.send("0\r\n\r\n");
   }

@@ -64,7 +64,7 @@ class TrafficKernelTest {
   void shouldCountLostDatagrams() throws Exception {
     try (UdpEchoServer server = UdpEchoServer.start(right, "10.11.0.2", 7002);
         UdpStream stream = UdpStream.start(left, "10.11.0.2", 7002, 2)) {
-      Thread.sleep(300);
+      awaitReceived(stream, 1);
       assertTrue(stream.received() > 0);
       right.exec("ip", "link", "set", "right0", "down");
       final long before = stream.sent();

@@ -551,7 +551,7 @@ class MonitorServerTest {
       final long startNs = System.nanoTime();
       assertEquals(-1, silent.read(ByteBuffer.allocate(1)));
       final long seconds = Duration.ofNanos(System.nanoTime() - startNs).toSeconds();
-      assertTrue(seconds >= 4 && seconds < 8, seconds + " s");
+      assertTrue(seconds >= 4 && seconds < 20, seconds + " s");
     }
   }
 

@@ -302,7 +302,7 @@ class FlowKernelTest {
   @ParameterizedTest
   @EnumSource
   void shouldIgnoreAnExpiredEntry(Family family) throws InterruptedException {
-    node.anyLifetime(50_000_000L);
+    node.anyLifetime(1_000_000_000L);
     node.policyOf(ALICE).allowTo(PEER, UDP, 53);
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).udp(40000, 53)).passes();
     node.toWorkload(ALICE, family.packet(PEER, ALICE).udp(53, 40000)).passes();
