@@ -24,7 +24,9 @@ import tools.jackson.databind.JsonNode;
 /** An agent with many endpoints serves while it restores them, and says how far it is. */
 @KernelTest
 class AgentRestoreProgressKernelTest {
-  private static final int ENDPOINTS = 160;
+  /** So many that their restoration takes longer than a busy machine keeps this process waiting. */
+  private static final int ENDPOINTS = 320;
+
   private static final long DEADLINE_NS = Duration.ofMinutes(3).toNanos();
   private static final Pattern PROGRESS = Pattern.compile("restoring: (\\d+) of (\\d+) endpoints");
 
@@ -71,9 +73,9 @@ class AgentRestoreProgressKernelTest {
   private static String request(int number) {
     return """
     {"state": "waiting-for-identity", "interface-name": "m%d", "labels": ["app=many"],
-     "addressing": {"ipv4": "10.210.0.%d"}}
+     "addressing": {"ipv6": "fd00:210::%x"}}
     """
-        .formatted(number, number + 10);
+        .formatted(number, number + 16);
   }
 
   /** Returns how many endpoints have each state. */
@@ -133,7 +135,10 @@ class AgentRestoreProgressKernelTest {
     assertEquals(ENDPOINTS, states.values().stream().mapToInt(Integer::intValue).sum());
     assertTrue(states.containsKey("restoring"), states.toString());
     changeOneThatIsReady();
-    assertTrue(progress() >= first, "the others are restored meanwhile");
+    final int later = progress();
+    assertTrue(
+        later >= first || later < 0 && states().equals(Map.of("ready", ENDPOINTS)),
+        "the others are restored meanwhile: " + later);
     agent.kill();
 
     agent = node.launch();
