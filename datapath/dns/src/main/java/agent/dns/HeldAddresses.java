@@ -2,14 +2,13 @@ package agent.dns;
 
 import agent.dns.NameLookup.Source;
 import agent.types.IpAddress;
+import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
-import java.util.TreeSet;
 import java.util.function.Consumer;
 import java.util.function.Predicate;
 
@@ -32,7 +31,8 @@ final class HeldAddresses {
   private long asked;
   private volatile boolean isPressing;
 
-  private record Key(String name, int endpointId, IpAddress address) {}
+  /** An address of a name that an endpoint looked up. */
+  record Key(String name, int endpointId, IpAddress address) {}
 
   /** A lookup of one address, and how many were added before it. */
   private record Held(NameLookup lookup, long number) {}
@@ -127,35 +127,33 @@ final class HeldAddresses {
     return isPressing;
   }
 
-  /** Returns the addresses that a search is to look for. */
-  Set<IpAddress> ask() {
-    final Set<IpAddress> addresses = new TreeSet<>();
-    waiting.keySet().forEach(key -> addresses.add(key.address));
-    inUse.keySet().forEach(key -> addresses.add(key.address));
+  /** Begins a search for connections; returns what it is to look for. */
+  List<Key> ask() {
+    final List<Key> keys = new ArrayList<>(inUse.size() + waiting.size());
+    keys.addAll(inUse.keySet());
+    keys.addAll(waiting.keySet());
     asked = added;
-    return addresses;
+    return keys;
   }
 
-  /** Takes the result of a search that began with the last {@link #ask}. */
-  void found(Set<IpAddress> used) {
-    for (final Iterator<Key> keys = inUse.keySet().iterator(); keys.hasNext(); ) {
-      final Key key = keys.next();
-      if (!used.contains(key.address)) {
-        keys.remove();
-        forget(key);
-      }
-    }
-    for (final Iterator<Map.Entry<Key, Held>> all = waiting.entrySet().iterator();
-        all.hasNext(); ) {
-      final Map.Entry<Key, Held> one = all.next();
-      if (one.getValue().number >= asked) {
-        break;
-      }
-      all.remove();
-      if (used.contains(one.getKey().address)) {
-        inUse.put(one.getKey(), one.getValue());
-      } else {
-        forget(one.getKey());
+  /**
+   * Takes the result of the last search, for some of what it looked for. What came since is not
+   * judged by it.
+   */
+  void found(List<Key> some, Set<IpAddress> used) {
+    for (final Key key : some) {
+      if (inUse.containsKey(key)) {
+        if (!used.contains(key.address)) {
+          inUse.remove(key);
+          forget(key);
+        }
+      } else if (waiting.containsKey(key) && waiting.get(key).number < asked) {
+        final Held held = waiting.remove(key);
+        if (used.contains(key.address)) {
+          inUse.put(key, held);
+        } else {
+          forget(key);
+        }
       }
     }
     limit(inUse, most);

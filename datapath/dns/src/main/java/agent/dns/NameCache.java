@@ -27,7 +27,7 @@ import java.util.function.IntPredicate;
 final class NameCache implements AddressUse {
   private final Limits limits;
 
-  /** So many names are listed at a time. */
+  /** So many names are listed, and results of a search taken, at a time. */
   private static final int PART = 256;
 
   private static final long PAUSE_NS = 20_000;
@@ -46,7 +46,11 @@ final class NameCache implements AddressUse {
       new TreeSet<>(
           Comparator.comparing((Kept kept) -> kept.due).thenComparing(kept -> kept.number));
 
-  private final Set<String> lost = new TreeSet<>();
+  private final TreeSet<String> lost = new TreeSet<>();
+
+  /** What the present search for connections looks for; of the thread of the sweeps. */
+  private List<HeldAddresses.Key> searched = List.of();
+
   private long created;
 
   /**
@@ -201,8 +205,8 @@ final class NameCache implements AddressUse {
    * Ends the time of what has expired.
    *
    * @param now the time
-   * @param most how many expiries are handled; others wait for the next call
-   * @return the names that may have lost addresses since the last call, by any rule
+   * @param most how many expiries are handled, and names returned; others wait for the next call
+   * @return names that may have lost addresses, by any rule
    */
   synchronized Set<String> expire(Instant now, int most) {
     for (int i = 0; i < most && !waiting.isEmpty(); i++) {
@@ -214,8 +218,10 @@ final class NameCache implements AddressUse {
       replace(kept, former.stream().filter(one -> one.expirationTime().isAfter(now)).toList());
       former.stream().filter(one -> !one.expirationTime().isAfter(now)).forEach(held::add);
     }
-    final Set<String> changed = new TreeSet<>(lost);
-    lost.clear();
+    final Set<String> changed = new TreeSet<>();
+    while (changed.size() < most && !lost.isEmpty()) {
+      changed.add(lost.pollFirst());
+    }
     return changed;
   }
 
@@ -226,13 +232,26 @@ final class NameCache implements AddressUse {
   }
 
   @Override
-  public synchronized Set<IpAddress> asked() {
-    return held.ask();
+  public Set<IpAddress> asked() {
+    synchronized (this) {
+      searched = held.ask();
+    }
+    final Set<IpAddress> addresses = new TreeSet<>();
+    searched.forEach(key -> addresses.add(key.address()));
+    return addresses;
   }
 
+  /** Other callers wait for a part of it at most, since a pause lets them in after each. */
   @Override
-  public synchronized void found(Set<IpAddress> inUse) {
-    held.found(inUse);
+  public void found(Set<IpAddress> inUse) {
+    for (int from = 0; from < searched.size(); from += PART) {
+      final int to = Math.min(from + PART, searched.size());
+      synchronized (this) {
+        held.found(searched.subList(from, to), inUse);
+      }
+      LockSupport.parkNanos(PAUSE_NS);
+    }
+    searched = List.of();
   }
 
   /** Removes the names that match, even what is in use, and returns what they had. */

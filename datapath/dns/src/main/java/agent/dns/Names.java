@@ -38,8 +38,8 @@ import org.apache.logging.log4j.Logger;
  */
 public final class Names implements AutoCloseable {
   private static final Logger LOGGER = LogManager.getLogger(Names.class);
-  private static final int MOST_EXPIRIES = 1_000;
-  private static final int MOST_ENDING_IN_CHANGE = 32;
+  private static final int MOST_EXPIRIES = 128;
+  private static final int MOST_ENDING_IN_CHANGE = 8;
   private static final long CYCLE_MS = 100;
   private static final long CLOSE_MS = 3_000;
   private static final long ENFORCEMENT_RETRY_MS = 1_000;
@@ -330,8 +330,12 @@ public final class Names implements AutoCloseable {
       }
     }
     final List<CompletableFuture<Void>> asked = takeFound(now);
-    if (ending.addAll(cache.expire(now, MOST_EXPIRIES))) {
+    final Set<String> ended = cache.expire(now, MOST_EXPIRIES);
+    if (ending.addAll(ended)) {
       writer.changedSoon();
+    }
+    if (ended.size() == MOST_EXPIRIES) {
+      wake();
     }
     final boolean isStored = writer.write();
     if (isStored) {

@@ -170,6 +170,33 @@ class HeldAddressesTest {
     assertHas(WWW);
   }
 
+  /** Results of a search are taken in parts, and what they end is handed out in parts, too. */
+  @Test
+  void shouldJudgeThousandsByOneSearch() {
+    cache = new NameCache(new NameCache.Limits(60, 10, 2_000));
+    final Set<IpAddress> odd = new TreeSet<>();
+    for (int i = 0; i < 1_000; i++) {
+      final IpAddress address = IpAddress.ofIpv4(i);
+      cache.add(cache.lookup(7, i + ".example.com.", List.of(address), 5, START, Source.LOOKUP));
+      if (i % 2 == 1) {
+        odd.add(address);
+      }
+    }
+    assertEquals(Set.of(), cache.expire(LATER, 1_000));
+    for (int search = 0; search < 2; search++) {
+      assertEquals(search == 0 ? 1_000 : 500, cache.asked().size());
+      cache.found(odd);
+    }
+    final Set<String> lost = new TreeSet<>(cache.expire(LATER, 400));
+    assertEquals(400, lost.size());
+    lost.addAll(cache.expire(LATER, 400));
+    assertEquals(500, lost.size());
+    assertEquals(Set.of(), cache.expire(LATER, 400));
+    assertEquals(odd, cache.asked());
+    assertEquals(500, cache.addresses().size());
+    lost.forEach(name -> assertHas(name));
+  }
+
   /** Addresses whose time ends; returns the names that have lost one. */
   private Set<String> fill(int first, int count) {
     final List<IpAddress> some =
