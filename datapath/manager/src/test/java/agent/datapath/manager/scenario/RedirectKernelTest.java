@@ -8,30 +8,30 @@ import static agent.datapath.manager.scenario.ScenarioHost.NODE;
 import static agent.datapath.manager.scenario.ScenarioHost.PEER;
 import static agent.datapath.manager.scenario.ScenarioHost.STRANGER;
 import static agent.datapath.manager.scenario.ScenarioNetwork.DEVICE;
-import static agent.datapath.manager.scenario.ScenarioNode.DEVICE_MAC;
+import static agent.datapath.manager.scenario.ScenarioProxy.CLIENT;
+import static agent.datapath.manager.scenario.ScenarioProxy.PORT;
+import static agent.datapath.manager.scenario.ScenarioProxy.PROXY;
+import static agent.datapath.manager.scenario.ScenarioProxy.SOCKET;
+import static agent.datapath.manager.scenario.ScenarioProxy.arriving;
+import static agent.datapath.manager.scenario.ScenarioProxy.of;
+import static agent.datapath.manager.scenario.ScenarioProxy.opening;
+import static agent.datapath.manager.scenario.ScenarioProxy.packet;
+import static agent.datapath.manager.scenario.ScenarioProxy.to;
 import static agent.datapath.manager.scenario.WorkloadPolicy.TCP;
 import static agent.datapath.manager.scenario.WorkloadPolicy.UDP;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.bindings.MapFlag;
 import agent.datapath.manager.scenario.Flows.Flow;
-import agent.maps.kernel.EntryBuffer;
 import agent.maps.layout.DropReason;
 import agent.maps.layout.EndpointOption;
 import agent.maps.layout.MapSize;
 import agent.maps.layout.PolicyDirection;
 import agent.maps.layout.RedirectKind;
-import agent.maps.layout.RedirectSocketFlyweight;
-import agent.maps.layout.RedirectSocketKeyFlyweight;
 import agent.testkit.IpPacket;
 import agent.testkit.KernelTest;
-import java.net.DatagramSocket;
-import java.net.InetSocketAddress;
-import java.net.ServerSocket;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -41,107 +41,28 @@ import org.junit.jupiter.params.provider.EnumSource;
 /** Flows that policy sends to a proxy of the agent, from a workload and from the network. */
 @KernelTest
 class RedirectKernelTest {
-  private static final int PORT = 80;
-  private static final int CLIENT = 40_000;
-  private static final int PROXY = 15_000;
-  private static final int SOCKET = 50_001;
-  private static final int[] PROTOCOLS = {TCP, UDP};
-
   private final ScenarioNode node = new ScenarioNode().routed();
-  private final List<AutoCloseable> listeners = new ArrayList<>();
+  private final ScenarioProxy proxy = new ScenarioProxy(node);
 
   @BeforeEach
   void listen() throws Exception {
     node.guard(DEVICE);
-    for (int port = PROXY; port < PROXY + MapSize.REDIRECT_PORTS; port++) {
-      final InetSocketAddress address = new InetSocketAddress("::", port);
-      listeners.add(
-          node.network()
-              .call(
-                  () -> {
-                    final ServerSocket socket = new ServerSocket();
-                    socket.bind(address);
-                    return socket;
-                  }));
-      listeners.add(node.network().call(() -> new DatagramSocket(address)));
-    }
-    serve(RedirectKind.HTTP, PROXY);
+    proxy.listen();
   }
 
   @AfterEach
   void close() throws Exception {
-    silence();
+    proxy.silence();
     node.close();
-  }
-
-  private void silence() throws Exception {
-    for (final AutoCloseable listener : listeners) {
-      listener.close();
-    }
-    listeners.clear();
-  }
-
-  private void serve(RedirectKind kind, int firstPort) {
-    final EntryBuffer entry = new EntryBuffer(node.map("redirect_proxies"));
-    entry.key().putInt(0, kind.number());
-    entry.value().putInt(0, firstPort);
-    assertEquals(0, node.map("redirect_proxies").update(entry, MapFlag.ANY));
-  }
-
-  /** Says that a socket of the proxy continues a flow. */
-  private void join(Family family, ScenarioHost client, ScenarioHost server, int protocol) {
-    final EntryBuffer entry = new EntryBuffer(node.map("redirect_sockets"));
-    new RedirectSocketKeyFlyweight()
-        .wrap(entry.key(), 0)
-        .port(SOCKET)
-        .protocol(protocol)
-        .family(family == Family.IPV4 ? 4 : 6);
-    final RedirectSocketFlyweight socket =
-        new RedirectSocketFlyweight().wrap(entry.value(), 0).clientPort(CLIENT).serverPort(PORT);
-    if (family == Family.IPV4) {
-      socket.client((long) client.ipv4Number() << 32, 0);
-      socket.server((long) server.ipv4Number() << 32, 0);
-    } else {
-      socket.client(client.ipv6High(), client.ipv6Low());
-      socket.server(server.ipv6High(), server.ipv6Low());
-    }
-    assertEquals(0, node.map("redirect_sockets").update(entry, MapFlag.ANY));
-  }
-
-  private static IpPacket opening(IpPacket packet, int protocol, int from, int to) {
-    return protocol == TCP ? packet.tcp(from, to).syn() : packet.udp(from, to);
-  }
-
-  private static IpPacket packet(
-      Family family, ScenarioHost from, int fromPort, ScenarioHost to, int toPort, int protocol) {
-    return Family.ports(family.packet(from, to), protocol, fromPort, toPort).payload("answer");
-  }
-
-  /** The MAC addresses of a packet that a workload sends to its gateway. */
-  private static IpPacket of(ScenarioHost workload, IpPacket packet) {
-    return packet.from(workload.mac()).to(workload.hostMac());
-  }
-
-  private static IpPacket to(ScenarioHost workload, IpPacket packet) {
-    return packet.from(workload.hostMac()).to(workload.mac());
-  }
-
-  private static IpPacket arriving(IpPacket packet) {
-    return packet.from("02:00:00:00:99:01").to(DEVICE_MAC);
-  }
-
-  private void open(Family family, ScenarioHost client, ScenarioHost server, int protocol) {
-    node.fromWorkload(client, opening(family.packet(client, server), protocol, CLIENT, PORT))
-        .passesAs(of(client, opening(family.packet(client, HOST), protocol, CLIENT, PROXY)));
   }
 
   @ParameterizedTest
   @EnumSource
   void shouldSendAFlowOfAWorkloadToTheProxyAndItsAnswersBack(Family family) {
-    for (final int protocol : PROTOCOLS) {
+    for (final int protocol : ScenarioProxy.protocols()) {
       for (final ScenarioHost server : List.of(PEER, FAR)) {
         node.policyOf(ALICE).redirectTo(server, protocol, PORT, RedirectKind.HTTP);
-        open(family, ALICE, server, protocol);
+        proxy.open(family, ALICE, server, protocol);
         for (int i = 0; i < 2; i++) {
           node.toWorkload(ALICE, to(ALICE, packet(family, HOST, PROXY, ALICE, CLIENT, protocol)))
               .passesAs(to(ALICE, packet(family, server, PORT, ALICE, CLIENT, protocol)));
@@ -161,7 +82,7 @@ class RedirectKernelTest {
   @ParameterizedTest
   @EnumSource
   void shouldGiveEachFlowAPortOfTheProxy(Family family) {
-    for (final int protocol : PROTOCOLS) {
+    for (final int protocol : ScenarioProxy.protocols()) {
       node.policyOf(ALICE).redirectTo(PEER, protocol, PORT, RedirectKind.HTTP);
       for (int i = 0; i < MapSize.REDIRECT_PORTS; i++) {
         node.policyOf(ALICE).redirectTo(PEER, protocol, PORT + i, RedirectKind.HTTP);
@@ -185,15 +106,15 @@ class RedirectKernelTest {
   @ParameterizedTest
   @EnumSource
   void shouldDropWhatOpensAFlowWhereNoProxyListens(Family family) throws Exception {
-    for (final int protocol : PROTOCOLS) {
+    for (final int protocol : ScenarioProxy.protocols()) {
       node.policyOf(ALICE)
           .redirectTo(PEER, protocol, PORT, RedirectKind.HTTP)
           .redirectTo(FAR, protocol, PORT, RedirectKind.DNS);
       node.fromWorkload(ALICE, opening(family.packet(ALICE, FAR), protocol, CLIENT, PORT))
           .dropsFor(DropReason.NO_PROXY);
     }
-    silence();
-    for (final int protocol : PROTOCOLS) {
+    proxy.silence();
+    for (final int protocol : ScenarioProxy.protocols()) {
       node.fromWorkload(ALICE, opening(family.packet(ALICE, PEER), protocol, CLIENT, PORT))
           .dropsFor(DropReason.NO_PROXY);
       assertNull(node.flows().find(family, ALICE, CLIENT, PEER, PORT, protocol));
@@ -221,7 +142,7 @@ class RedirectKernelTest {
   @ParameterizedTest
   @EnumSource
   void shouldTakeAFlowThatBeganWithoutAProxy(Family family) {
-    for (final int protocol : PROTOCOLS) {
+    for (final int protocol : ScenarioProxy.protocols()) {
       for (final boolean isDenied : new boolean[] {true, false}) {
         final ScenarioHost server = isDenied ? PEER : FAR;
         final IpPacket query = opening(family.packet(ALICE, server), protocol, CLIENT, PORT);
@@ -238,7 +159,7 @@ class RedirectKernelTest {
           node.toWorkload(ALICE, packet(family, server, PORT, ALICE, CLIENT, UDP))
               .dropsFor(DropReason.NO_PROXY);
         }
-        open(family, ALICE, server, protocol);
+        proxy.open(family, ALICE, server, protocol);
         node.toWorkload(ALICE, to(ALICE, packet(family, HOST, PROXY, ALICE, CLIENT, protocol)))
             .passesAs(to(ALICE, packet(family, server, PORT, ALICE, CLIENT, protocol)));
         node.flows().delete(family, ALICE, CLIENT, HOST, PROXY, protocol);
@@ -269,7 +190,7 @@ class RedirectKernelTest {
   @ParameterizedTest
   @EnumSource
   void shouldTellTheProxyTheIdentitiesThatAFlowGets(Family family) {
-    for (final int protocol : PROTOCOLS) {
+    for (final int protocol : ScenarioProxy.protocols()) {
       node.writeIdentity(FAR, FAR.identity);
       node.writeIdentity(ALICE, ALICE.identity);
       for (final ScenarioHost peer : List.of(FAR, PEER)) {
@@ -277,7 +198,7 @@ class RedirectKernelTest {
         node.policyOf(BOB).redirectFrom(peer, protocol, PORT, RedirectKind.HTTP);
       }
       node.raiseGeneration(ALICE.id);
-      open(family, ALICE, FAR, protocol);
+      proxy.open(family, ALICE, FAR, protocol);
       node.fromNetwork(arriving(opening(family.packet(FAR, BOB), protocol, CLIENT, PORT)))
           .passesUncountedAs(arriving(opening(family.packet(FAR, HOST), protocol, CLIENT, PROXY)));
       assertEquals(FAR.identity, leg(family, ALICE, protocol).responderIdentity());
@@ -299,8 +220,8 @@ class RedirectKernelTest {
       node.policyOf(BOB).allowFromAny(protocol, PORT);
       node.policyOf(ALICE).redirectTo(BOB, protocol, PORT, RedirectKind.HTTP);
       node.raiseGeneration(ALICE.id);
-      open(family, ALICE, BOB, protocol);
-      join(family, ALICE, BOB, protocol);
+      proxy.open(family, ALICE, BOB, protocol);
+      proxy.join(family, ALICE, BOB, protocol);
       node.toWorkload(BOB, to(BOB, opening(family.packet(HOST, BOB), protocol, SOCKET, PORT)))
           .passesAs(to(BOB, opening(family.packet(ALICE, BOB), protocol, CLIENT, PORT)));
       node.writeIdentity(ALICE, STRANGER.identity);
@@ -334,9 +255,9 @@ class RedirectKernelTest {
   @ParameterizedTest
   @EnumSource
   void shouldFollowChangesOfPolicy(Family family) {
-    for (final int protocol : PROTOCOLS) {
+    for (final int protocol : ScenarioProxy.protocols()) {
       node.policyOf(ALICE).redirectTo(PEER, protocol, PORT, RedirectKind.HTTP);
-      open(family, ALICE, PEER, protocol);
+      proxy.open(family, ALICE, PEER, protocol);
       node.policyOf(ALICE).allowTo(PEER, protocol, PORT);
       for (int i = 0; i < 2; i++) {
         node.raiseGeneration(ALICE.id);
@@ -358,7 +279,7 @@ class RedirectKernelTest {
   @ParameterizedTest
   @EnumSource
   void shouldAskForNoProxyWhereAnEntryAllowsWithout(Family family) {
-    for (final int protocol : PROTOCOLS) {
+    for (final int protocol : ScenarioProxy.protocols()) {
       node.policyOf(BOB)
           .redirectFrom(FAR, protocol, PORT, RedirectKind.HTTP)
           .allowFromAny(protocol, PORT);
@@ -369,7 +290,7 @@ class RedirectKernelTest {
   @ParameterizedTest
   @EnumSource
   void shouldAskForNoProxyWhereTheEntryOfTheIdentityAllowsWithout(Family family) {
-    for (final int protocol : PROTOCOLS) {
+    for (final int protocol : ScenarioProxy.protocols()) {
       node.policyOf(BOB)
           .allowFrom(FAR, protocol, PORT)
           .redirectFromAny(protocol, PORT, RedirectKind.HTTP);
@@ -382,7 +303,7 @@ class RedirectKernelTest {
   @ParameterizedTest
   @EnumSource
   void shouldAskForTheProxyOfTheLowerNumber(Family family) {
-    for (final int protocol : PROTOCOLS) {
+    for (final int protocol : ScenarioProxy.protocols()) {
       node.policyOf(BOB)
           .redirectFrom(FAR, protocol, PORT, RedirectKind.DNS)
           .redirectFromAny(protocol, PORT, RedirectKind.HTTP)
@@ -400,7 +321,7 @@ class RedirectKernelTest {
   @EnumSource
   void shouldDropWhatAnEndpointWithoutConntrackOpens(Family family) {
     node.without(ALICE, EndpointOption.CONNTRACK);
-    for (final int protocol : PROTOCOLS) {
+    for (final int protocol : ScenarioProxy.protocols()) {
       node.policyOf(ALICE).redirectTo(PEER, protocol, PORT, RedirectKind.HTTP);
       node.fromWorkload(ALICE, opening(family.packet(ALICE, PEER), protocol, CLIENT, PORT))
           .dropsFor(DropReason.NO_PROXY);
@@ -413,7 +334,7 @@ class RedirectKernelTest {
   @EnumSource
   void shouldJudgeEachPacketOfAnEndpointThatDoesNotTrackFlows(Family family) {
     node.without(ALICE, EndpointOption.CONNTRACK);
-    for (final int protocol : PROTOCOLS) {
+    for (final int protocol : ScenarioProxy.protocols()) {
       node.policyOf(ALICE).allowTo(BOB, protocol, PORT);
       node.policyOf(BOB).allowFrom(ALICE, protocol, PORT);
       node.raiseGeneration(ALICE.id);
@@ -433,7 +354,7 @@ class RedirectKernelTest {
   @EnumSource
   void shouldGiveEachServerAPortOfTheProxy(Family family) {
     final List<ScenarioHost> servers = List.of(PEER, FAR);
-    for (final int protocol : PROTOCOLS) {
+    for (final int protocol : ScenarioProxy.protocols()) {
       for (int i = 0; i < 2; i++) {
         for (final ScenarioHost server : servers) {
           final int proxy = PROXY + servers.indexOf(server);
@@ -459,13 +380,13 @@ class RedirectKernelTest {
   void shouldGiveTheSocketOfTheProxyTheAddressOfTheClient(Family family) {
     node.with(ALICE, EndpointOption.CONNTRACK_ACCOUNTING);
     node.with(BOB, EndpointOption.CONNTRACK_ACCOUNTING);
-    for (final int protocol : PROTOCOLS) {
+    for (final int protocol : ScenarioProxy.protocols()) {
       node.policyOf(ALICE).allowTo(BOB, protocol, PORT);
       node.policyOf(BOB).redirectFrom(ALICE, protocol, PORT, RedirectKind.HTTP);
-      open(family, ALICE, BOB, protocol);
+      proxy.open(family, ALICE, BOB, protocol);
       node.toWorkload(BOB, to(BOB, opening(family.packet(HOST, BOB), protocol, SOCKET, PORT)))
           .dropsFor(DropReason.POLICY_DENIED);
-      join(family, ALICE, BOB, protocol);
+      proxy.join(family, ALICE, BOB, protocol);
       node.fromWorkload(BOB, packet(family, BOB, PORT, ALICE, CLIENT, protocol))
           .dropsFor(DropReason.NO_PROXY);
       node.toWorkload(BOB, to(BOB, opening(family.packet(HOST, BOB), protocol, SOCKET, PORT)))
@@ -490,8 +411,8 @@ class RedirectKernelTest {
   void shouldKeepTheConnectionOfTheClientWhereThatOfTheServerEnds(Family family) {
     node.policyOf(ALICE).redirectTo(BOB, TCP, PORT, RedirectKind.HTTP);
     node.policyOf(BOB).allowFrom(ALICE, TCP, PORT);
-    open(family, ALICE, BOB, TCP);
-    join(family, ALICE, BOB, TCP);
+    proxy.open(family, ALICE, BOB, TCP);
+    proxy.join(family, ALICE, BOB, TCP);
     node.toWorkload(BOB, to(BOB, opening(family.packet(HOST, BOB), TCP, SOCKET, PORT)))
         .passesAs(to(BOB, opening(family.packet(ALICE, BOB), TCP, CLIENT, PORT)));
     node.fromWorkload(ALICE, packet(family, ALICE, CLIENT, BOB, PORT, TCP));
@@ -512,13 +433,13 @@ class RedirectKernelTest {
   void shouldKeepAFlowAsLongAsItsConnection(Family family) {
     node.policyOf(ALICE).redirectTo(BOB, TCP, PORT, RedirectKind.HTTP);
     node.policyOf(BOB).allowFrom(ALICE, TCP, PORT);
-    open(family, ALICE, BOB, TCP);
+    proxy.open(family, ALICE, BOB, TCP);
     node.toWorkload(ALICE, to(ALICE, packet(family, HOST, PROXY, ALICE, CLIENT, TCP)));
     node.raiseGeneration(ALICE.id);
     node.fromWorkload(ALICE, packet(family, ALICE, CLIENT, BOB, PORT, TCP));
     assertIsEstablished(family, ALICE, CLIENT, BOB, PORT);
     assertIsEstablished(family, ALICE, CLIENT, HOST, PROXY);
-    join(family, ALICE, BOB, TCP);
+    proxy.join(family, ALICE, BOB, TCP);
     node.toWorkload(BOB, to(BOB, opening(family.packet(HOST, BOB), TCP, SOCKET, PORT)));
     node.fromWorkload(BOB, packet(family, BOB, PORT, ALICE, CLIENT, TCP));
     node.toWorkload(BOB, to(BOB, packet(family, HOST, SOCKET, BOB, PORT, TCP)));
@@ -541,12 +462,12 @@ class RedirectKernelTest {
   @ParameterizedTest
   @EnumSource
   void shouldEndWithItsEndpoint(Family family) {
-    for (final int protocol : PROTOCOLS) {
+    for (final int protocol : ScenarioProxy.protocols()) {
       node.policyOf(ALICE).redirectTo(BOB, protocol, PORT, RedirectKind.HTTP);
       node.policyOf(BOB).allowFrom(ALICE, protocol, PORT);
       for (final ScenarioHost ended : List.of(ALICE, BOB)) {
-        open(family, ALICE, BOB, protocol);
-        join(family, ALICE, BOB, protocol);
+        proxy.open(family, ALICE, BOB, protocol);
+        proxy.join(family, ALICE, BOB, protocol);
         node.toWorkload(BOB, to(BOB, opening(family.packet(HOST, BOB), protocol, SOCKET, PORT)))
             .passesAs(to(BOB, opening(family.packet(ALICE, BOB), protocol, CLIENT, PORT)));
         node.reassign(ended);
@@ -571,16 +492,16 @@ class RedirectKernelTest {
   @ParameterizedTest
   @EnumSource
   void shouldFollowChangesOfPolicyAtTheServer(Family family) {
-    for (final int protocol : PROTOCOLS) {
+    for (final int protocol : ScenarioProxy.protocols()) {
       node.policyOf(ALICE).allowTo(BOB, protocol, PORT);
       node.policyOf(BOB).redirectFrom(ALICE, protocol, PORT, RedirectKind.HTTP);
       node.raiseGeneration(BOB.id);
-      open(family, ALICE, BOB, protocol);
+      proxy.open(family, ALICE, BOB, protocol);
       node.policyOf(BOB).denyFrom(ALICE, protocol, PORT);
       node.raiseGeneration(BOB.id);
       node.fromWorkload(ALICE, packet(family, ALICE, CLIENT, BOB, PORT, protocol))
           .dropsAtPeerFor(DropReason.POLICY_DENY_RULE);
-      join(family, ALICE, BOB, protocol);
+      proxy.join(family, ALICE, BOB, protocol);
       node.toWorkload(BOB, to(BOB, opening(family.packet(HOST, BOB), protocol, SOCKET, PORT)))
           .dropsFor(DropReason.NO_PROXY);
     }
@@ -627,7 +548,7 @@ class RedirectKernelTest {
   @ParameterizedTest
   @EnumSource
   void shouldRewritePacketsWithIpOptions(Family family) {
-    for (final int protocol : PROTOCOLS) {
+    for (final int protocol : ScenarioProxy.protocols()) {
       node.policyOf(ALICE).redirectTo(PEER, protocol, PORT, RedirectKind.HTTP);
       node.policyOf(BOB).redirectFrom(FAR, protocol, PORT, RedirectKind.HTTP);
       node.fromWorkload(ALICE, slow(opening(family.packet(ALICE, PEER), protocol, CLIENT, PORT)))
@@ -639,7 +560,7 @@ class RedirectKernelTest {
               slow(arriving(opening(family.packet(FAR, HOST), protocol, CLIENT, PROXY))));
       node.toNetwork(slow(arriving(packet(family, HOST, PROXY, FAR, CLIENT, protocol))))
           .passesUncountedAs(slow(arriving(packet(family, BOB, PORT, FAR, CLIENT, protocol))));
-      join(family, FAR, BOB, protocol);
+      proxy.join(family, FAR, BOB, protocol);
       node.toWorkload(BOB, slow(to(BOB, opening(family.packet(HOST, BOB), protocol, SOCKET, PORT))))
           .passesAs(slow(to(BOB, opening(family.packet(FAR, BOB), protocol, CLIENT, PORT))));
       node.fromWorkload(BOB, slow(packet(family, BOB, PORT, FAR, CLIENT, protocol)))
@@ -655,7 +576,7 @@ class RedirectKernelTest {
   @ParameterizedTest
   @EnumSource
   void shouldLeaveOtherFlowsToTheProgramOfTheWorkload(Family family) {
-    for (final int protocol : PROTOCOLS) {
+    for (final int protocol : ScenarioProxy.protocols()) {
       node.policyOf(BOB).redirectFrom(FAR, protocol, PORT, RedirectKind.HTTP);
       node.policyOf(BOB).denyFrom(PEER, protocol, PORT).allowFrom(STRANGER, protocol, PORT);
       node.fromNetwork(arriving(opening(family.packet(PEER, BOB), protocol, CLIENT, PORT)))
@@ -671,7 +592,7 @@ class RedirectKernelTest {
   @ParameterizedTest
   @EnumSource
   void shouldSendAFlowFromTheNetworkToTheProxyAndItsAnswersBack(Family family) {
-    for (final int protocol : PROTOCOLS) {
+    for (final int protocol : ScenarioProxy.protocols()) {
       for (final ScenarioHost client : List.of(FAR, STRANGER)) {
         node.policyOf(BOB).redirectFrom(client, protocol, PORT, RedirectKind.HTTP);
         node.fromNetwork(arriving(opening(family.packet(client, BOB), protocol, CLIENT, PORT)))
@@ -684,7 +605,7 @@ class RedirectKernelTest {
               .passesUncountedAs(arriving(packet(family, client, CLIENT, HOST, PROXY, protocol)));
           node.raiseGeneration(BOB.id);
         }
-        join(family, client, BOB, protocol);
+        proxy.join(family, client, BOB, protocol);
         node.toWorkload(BOB, to(BOB, opening(family.packet(HOST, BOB), protocol, SOCKET, PORT)))
             .passesAs(to(BOB, opening(family.packet(client, BOB), protocol, CLIENT, PORT)));
         node.fromWorkload(BOB, packet(family, BOB, PORT, client, CLIENT, protocol))
@@ -703,7 +624,7 @@ class RedirectKernelTest {
   @ParameterizedTest
   @EnumSource
   void shouldNotBypassTheProxyByAnotherDevice(Family family) {
-    for (final int protocol : PROTOCOLS) {
+    for (final int protocol : ScenarioProxy.protocols()) {
       node.policyOf(BOB).redirectFrom(FAR, protocol, PORT, RedirectKind.HTTP);
       node.toWorkload(BOB, opening(family.packet(FAR, BOB), protocol, CLIENT, PORT))
           .dropsFor(DropReason.NO_PROXY);
@@ -714,13 +635,13 @@ class RedirectKernelTest {
   @ParameterizedTest
   @EnumSource
   void shouldRefuseWhatDoesNotComeFromTheProxy(Family family) {
-    for (final int protocol : PROTOCOLS) {
+    for (final int protocol : ScenarioProxy.protocols()) {
       node.policyOf(ALICE)
           .redirectTo(BOB, protocol, PORT, RedirectKind.HTTP)
           .allowAll(PolicyDirection.INGRESS);
       node.policyOf(BOB).allowAll(PolicyDirection.INGRESS);
       node.raiseGeneration(ALICE.id);
-      open(family, ALICE, BOB, protocol);
+      proxy.open(family, ALICE, BOB, protocol);
       node.raiseGeneration(ALICE.id);
       node.fromWorkload(ALICE, packet(family, ALICE, CLIENT, HOST, PROXY, protocol))
           .dropsFor(DropReason.NO_PROXY);
@@ -733,7 +654,7 @@ class RedirectKernelTest {
           .passes();
       node.toWorkload(ALICE, to(ALICE, packet(family, BOB, PORT, ALICE, CLIENT, protocol)))
           .dropsFor(DropReason.NO_PROXY);
-      join(family, ALICE, BOB, protocol);
+      proxy.join(family, ALICE, BOB, protocol);
       node.toWorkload(BOB, to(BOB, opening(family.packet(HOST, BOB), protocol, SOCKET + 1, PORT)))
           .passes();
       node.toWorkload(BOB, to(BOB, opening(family.packet(HOST, BOB), protocol, SOCKET, PORT + 1)))
