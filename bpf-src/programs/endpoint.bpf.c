@@ -154,6 +154,20 @@ static __always_inline int endpoint_relay(struct __sk_buff *skb, const struct en
 	return action == OWN_RELAY_OPENS ? endpoint_judge_by(skb, endpoint, packet, METRICS_EGRESS) : action;
 }
 
+/* Handles a packet that the quick parser has read, and that is of no flow which goes on without more. */
+static __always_inline int endpoint_judge_quick(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
+						struct packet *packet, const struct conntrack_entry *entry,
+						enum metrics_direction hook)
+{
+	if (entry && unlikely(entry->flags & CONNTRACK_PROXIED)) {
+		const int action = redirect_quickly(skb, endpoint, packet, entry, hook);
+
+		if (action != REDIRECT_JUDGE)
+			return action;
+	}
+	return endpoint_judge_by(skb, endpoint, packet, hook);
+}
+
 static __always_inline int endpoint_ipv4(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
 					 struct packet *packet, enum metrics_direction hook)
 {
@@ -189,7 +203,7 @@ static __always_inline int endpoint_ipv4(struct __sk_buff *skb, const struct end
 	packet->source = (union address){ .words = { ip->saddr } };
 	packet->destination = (union address){ .words = { ip->daddr } };
 	quick_packet_complete(packet, FAMILY_IPV4, !entry);
-	return endpoint_judge_by(skb, endpoint, packet, hook);
+	return endpoint_judge_quick(skb, endpoint, packet, entry, hook);
 }
 
 static __always_inline int endpoint_ipv6(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
@@ -231,7 +245,7 @@ static __always_inline int endpoint_ipv6(struct __sk_buff *skb, const struct end
 	quick_packet_complete(packet, FAMILY_IPV6, !entry);
 	if (hook == METRICS_EGRESS && nat46_takes(&packet->destination))
 		return ACTION_TRANSLATE;
-	return endpoint_judge_by(skb, endpoint, packet, hook);
+	return endpoint_judge_quick(skb, endpoint, packet, entry, hook);
 }
 
 /*

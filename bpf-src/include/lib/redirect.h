@@ -12,7 +12,8 @@
  *   client. The agent says in redirect_sockets which flow a socket continues; the first packet opens the entry.
  *
  * A client may use one port for flows to several servers, so a proxy has some ports, and each flow gets one on which
- * the client has no other. Packets of these flows take the slow path: a proxy costs more than that.
+ * the client has no other. redirect_quickly() is the complete path of what workloads and proxies send in an
+ * established flow, where it changes nothing in the entries; the rest takes the slow path.
  */
 #ifndef AGENT_LIB_REDIRECT_H
 #define AGENT_LIB_REDIRECT_H
@@ -223,6 +224,15 @@ static __always_inline struct conntrack_entry *redirect_of_server(const struct c
 #define REDIRECT_TELLS_SOCKET 0x200
 
 /*
+ * Returns what bytes[1] of the entry of client and server has while the server's packets need not tell that of the
+ * socket: for about a second after one of them did, unless another socket takes its place. It is 0 before.
+ */
+static __always_inline __u64 redirect_stamp(__u64 now)
+{
+	return 1 + (__u64)opened_at(now);
+}
+
+/*
  * Rewrites a packet of the server's; returns a drop reason with REDIRECT_TELLS_SOCKET. The connection of the client does
  * not end with that of the server.
  */
@@ -242,6 +252,8 @@ __global int redirect_follow_server(struct __sk_buff *skb, const struct packet *
 	segment = packet_segment(packet);
 	segment.tcp_flags &= ~(TCP_FIN | TCP_RST);
 	conntrack_advance(entry, packet_conntrack_side(packet) & 1, &segment, now);
+	if (!packet->later_fragment)
+		WRITE_ONCE(entry->bytes[1], redirect_stamp(now));
 	return REDIRECT_TELLS_SOCKET;
 }
 
@@ -409,6 +421,65 @@ __global int redirect_join(struct __sk_buff *skb, const struct packet *packet, _
 	if (!reason && packet_rewrite(skb, packet, &memory->entry))
 		reason = DROP_MALFORMED;
 	return reason;
+}
+
+#define REDIRECT_JUDGE -8 /* in the place of an action: the packet is to be judged, which rewrites it as well */
+
+/* Rewrites a packet of a workload, as redirect_follow() does; returns a drop reason or REDIRECT_JUDGE. */
+static __always_inline int redirect_take_quickly(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
+						 const struct conntrack_entry *entry, enum conntrack_side side,
+						 __u8 family, __u8 protocol, __u64 now)
+{
+	int fails;
+
+	if (!entry_is_proxied(entry) || conntrack_endpoint(entry, side) != endpoint->endpoint_id ||
+	    !conntrack_is_current(entry))
+		return REDIRECT_JUDGE;
+	if (conntrack_is_initiator(entry->flags, side))
+		fails = rewrite_quickly(skb, entry, family, protocol);
+	else if (READ_ONCE(entry->bytes[1]) == redirect_stamp(now))
+		fails = rewrite_other_quickly(skb, entry, family, protocol);
+	else
+		return REDIRECT_JUDGE;
+	return fails ? DROP_MALFORMED : DROP_NONE;
+}
+
+/* Rewrites a packet to a workload, as redirect_deliver() does; returns the same. */
+static __always_inline int redirect_give_quickly(struct __sk_buff *skb, const struct conntrack_entry *entry,
+						 enum conntrack_side side, __u8 family, __u8 protocol)
+{
+	if (!rewrite_applies(entry, side) || receiving_ifindex(skb) || !entry_has_owners(entry))
+		return REDIRECT_JUDGE;
+	return rewrite_quickly(skb, entry, family, protocol) ? DROP_MALFORMED : DROP_NONE;
+}
+
+/*
+ * The complete path of a packet that the quick parser has read and that changes nothing in its entry; returns an action
+ * or REDIRECT_JUDGE. An entry at rest has not expired, and is of no flow that the packet would open again. No event is
+ * emitted for such a packet on either path.
+ */
+__global int redirect_quickly(struct __sk_buff *skb, const struct endpoint_entry *endpoint, const struct packet *packet,
+			      const struct conntrack_entry *entry, __u32 hook)
+{
+	const __u64 now = now_ns();
+	struct segment segment;
+	enum conntrack_side side;
+	int reason;
+
+	if (!endpoint || !packet || !entry)
+		return REDIRECT_JUDGE;
+	side = packet_conntrack_side(packet) & 1;
+	segment = packet_segment(packet);
+	if ((entry->flags & CONNTRACK_SLOW) != CONNTRACK_PROXIED || !conntrack_rests(entry, side, &segment, now))
+		return REDIRECT_JUDGE;
+	reason = hook == METRICS_EGRESS
+			 ? redirect_take_quickly(skb, endpoint, entry, side, packet->family, packet->protocol, now)
+			 : redirect_give_quickly(skb, entry, side, packet->family, packet->protocol);
+	forget_range(reason);
+	if (reason)
+		return reason == REDIRECT_JUDGE ? reason : action_drop(reason);
+	metrics_count(hook & 1, DROP_NONE, skb->len);
+	return ACTION_PASS;
 }
 
 #endif

@@ -64,15 +64,10 @@ __global int relay_rewrite(struct __sk_buff *skb, const struct packet *packet, c
 }
 
 /* The same for one that the quick parser has read. */
-__global int relay_rewrite_quickly(struct __sk_buff *skb, const struct conntrack_entry *entry, __u32 family,
-				   __u32 protocol)
+static __always_inline bool relay_rewrite_quickly(struct __sk_buff *skb, const struct conntrack_entry *entry,
+						  __u8 family, __u8 protocol)
 {
-	const struct conntrack_entry *other;
-
-	if (!entry)
-		return true;
-	other = rewrite_other(entry);
-	return !other || rewrite_quickly(skb, entry, family, protocol) || rewrite_quickly(skb, other, family, protocol);
+	return rewrite_quickly(skb, entry, family, protocol) || rewrite_other_quickly(skb, entry, family, protocol);
 }
 
 /* The same for an ICMP error about a packet of its flow, which judge_scratch has. */

@@ -75,33 +75,65 @@ static __always_inline void entry_swap_sides(struct conntrack_entry *entry)
 	entry->identity[CONNTRACK_HIGH] = identity[CONNTRACK_LOW];
 }
 
-/* Rewrites an address in place with the checksum of an IPv4 header (RFC 1624, equation 3). */
-static __always_inline void header_rewrite(void *ip, const struct conntrack_entry *entry, __u32 family)
+/* Which of the two ends that an entry has a packet gets: that of rewrite_address, or the other one, of packets[]. */
+enum rewrite_with {
+	REWRITE_WITH_ADDRESS = 0,
+	REWRITE_WITH_OTHER = 1,
+};
+
+static __always_inline const union address *rewrite_address(const struct conntrack_entry *entry, enum rewrite_with with)
+{
+	return with == REWRITE_WITH_OTHER ? (const union address *)entry->packets
+					  : (const union address *)entry->rewrite_address;
+}
+
+static __always_inline __be16 rewrite_port_of(const struct conntrack_entry *entry, enum rewrite_with with)
+{
+	return with == REWRITE_WITH_OTHER ? (__be16)entry->bytes[0] : entry->rewrite_port_be;
+}
+
+static __always_inline __u16 rewrite_difference(const struct conntrack_entry *entry, enum rewrite_with with)
+{
+	return with == REWRITE_WITH_OTHER ? (__u16)(entry->bytes[0] >> 16) : entry->rewrite_checksum;
+}
+
+/* Returns which end of the packet that is: the other one of a relayed flow is the other end. */
+static __always_inline bool rewrite_is_destination(const struct conntrack_entry *entry, enum rewrite_with with)
 {
 	const bool destination = rewrite_destination(entry);
 
+	return with == REWRITE_WITH_OTHER ? destination != !!(entry->rewrite & CONNTRACK_REWRITE_BOTH) : destination;
+}
+
+/* Rewrites an address in place with the checksum of an IPv4 header (RFC 1624, equation 3). */
+static __always_inline void header_rewrite(void *ip, const struct conntrack_entry *entry, __u32 family,
+					   const enum rewrite_with with)
+{
+	const bool destination = rewrite_is_destination(entry, with);
+	const union address *address = rewrite_address(entry, with);
+
 	if (family == FAMILY_IPV4) {
 		struct iphdr *ip4 = ip;
-		__u32 sum = (__u16)~ip4->check + (__u32)entry->rewrite_checksum;
+		__u32 sum = (__u16)~ip4->check + (__u32)rewrite_difference(entry, with);
 
 		sum = (sum & 0xffff) + (sum >> 16);
 		ip4->check = (__sum16)~sum;
-		__builtin_memcpy(destination ? &ip4->daddr : &ip4->saddr, entry->rewrite_address, 4);
+		__builtin_memcpy(destination ? &ip4->daddr : &ip4->saddr, address, 4);
 	} else {
 		struct ipv6hdr *ip6 = ip;
 
-		__builtin_memcpy(destination ? &ip6->daddr : &ip6->saddr, entry->rewrite_address, 16);
+		__builtin_memcpy(destination ? &ip6->daddr : &ip6->saddr, address, 16);
 	}
 }
 
 static __always_inline bool rewrite_in_place(struct __sk_buff *skb, const struct conntrack_entry *entry,
-					     const __u8 family, __u32 protocol)
+					     const __u8 family, __u32 protocol, const enum rewrite_with with)
 {
 	const __u32 l4_offset = quick_l4_offset(family);
 	const __u32 checksum_offset = rewrite_checksum_offset(protocol, l4_offset);
 	const __u32 checksum_flags = protocol == IPPROTO_UDP ? BPF_F_MARK_MANGLED_0 : 0;
-	const bool destination = rewrite_destination(entry);
-	const __be16 port_be = entry->rewrite_port_be;
+	const bool destination = rewrite_is_destination(entry, with);
+	const __be16 port_be = rewrite_port_of(entry, with);
 	void *data = (void *)(long)skb->data;
 	__be16 *ports = data + l4_offset;
 	__be16 old_be;
@@ -109,13 +141,14 @@ static __always_inline bool rewrite_in_place(struct __sk_buff *skb, const struct
 	if (data + l4_offset + 2 * sizeof(*ports) > (void *)(long)skb->data_end)
 		return true;
 	old_be = destination ? ports[1] : ports[0];
-	if (bpf_l4_csum_replace(skb, checksum_offset, 0, entry->rewrite_checksum, checksum_flags | BPF_F_PSEUDO_HDR))
+	if (bpf_l4_csum_replace(skb, checksum_offset, 0, rewrite_difference(entry, with),
+				checksum_flags | BPF_F_PSEUDO_HDR))
 		return true;
 	if (port_be && port_be != old_be &&
 	    bpf_l4_csum_replace(skb, checksum_offset, old_be, port_be, checksum_flags | sizeof(port_be)))
 		return true;
 	if (family == FAMILY_IPV6)
-		bpf_csum_update(skb, entry->rewrite_checksum);
+		bpf_csum_update(skb, rewrite_difference(entry, with));
 	data = (void *)(long)skb->data;
 	ports = data + l4_offset;
 	if (data + l4_offset + 2 * sizeof(*ports) > (void *)(long)skb->data_end)
@@ -124,7 +157,7 @@ static __always_inline bool rewrite_in_place(struct __sk_buff *skb, const struct
 		ports[1] = port_be;
 	else if (port_be)
 		ports[0] = port_be;
-	header_rewrite(data + ETH_HLEN, entry, family);
+	header_rewrite(data + ETH_HLEN, entry, family, with);
 	return false;
 }
 
@@ -136,8 +169,18 @@ __global int rewrite_quickly(struct __sk_buff *skb, const struct conntrack_entry
 {
 	if (!entry)
 		return true;
-	return family == FAMILY_IPV4 ? rewrite_in_place(skb, entry, FAMILY_IPV4, protocol)
-				     : rewrite_in_place(skb, entry, FAMILY_IPV6, protocol);
+	return family == FAMILY_IPV4 ? rewrite_in_place(skb, entry, FAMILY_IPV4, protocol, REWRITE_WITH_ADDRESS)
+				     : rewrite_in_place(skb, entry, FAMILY_IPV6, protocol, REWRITE_WITH_ADDRESS);
+}
+
+/* The same with the other end that the entry of a relayed or proxied flow has. */
+__global int rewrite_other_quickly(struct __sk_buff *skb, const struct conntrack_entry *entry, __u32 family,
+				   __u32 protocol)
+{
+	if (!entry)
+		return true;
+	return family == FAMILY_IPV4 ? rewrite_in_place(skb, entry, FAMILY_IPV4, protocol, REWRITE_WITH_OTHER)
+				     : rewrite_in_place(skb, entry, FAMILY_IPV6, protocol, REWRITE_WITH_OTHER);
 }
 
 struct tuple {

@@ -132,7 +132,7 @@ enum conntrack_rewrite {
  * TCP reset of the flow from a blind one. The latter collects packets and bytes, which are added to the counters
  * behind the first 64 bytes once per CONNTRACK_PENDING_PACKETS packets. With CONNTRACK_REWRITE_BOTH or
  * CONNTRACK_PROXIED, nothing is counted: packets[] has the other address, and bytes[0] its port in network byte order
- * with its checksum in the upper half.
+ * with its checksum in the upper half. bytes[1] is of lib/direct_return.h or lib/redirect.h.
  *
  * Arrays of two are indexed by enum conntrack_side.
  */
