@@ -11,7 +11,7 @@ import java.util.stream.Stream;
 
 /** Debian's nginx in a namespace, as a server with answers of 1 KiB or as a reverse proxy. */
 final class NginxServer implements AutoCloseable {
-  private static final int BODY_BYTES = 1024;
+  static final int BODY_BYTES = 1024;
   private static final long LONGEST_START_SEC = 20;
 
   /** Connections stay open, requests are not logged, and both cores are used. */

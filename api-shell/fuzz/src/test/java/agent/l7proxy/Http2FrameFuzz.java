@@ -87,7 +87,7 @@ public final class Http2FrameFuzz {
             0,
             client,
             new RedirectCounters(judge, RedirectKind.HTTP).of(FLOW),
-            new ClientConnections(10),
+            new ProxyConnections(10).add(FLOW, client),
             null);
     connection.protocol(client, false);
     Http2Connection.start(client, connection);

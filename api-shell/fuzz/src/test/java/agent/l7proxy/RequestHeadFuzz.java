@@ -1,6 +1,8 @@
 package agent.l7proxy;
 
+import agent.datapath.manager.spec.RedirectedFlow;
 import agent.fuzz.FuzzInputs;
+import agent.types.IpAddress;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
@@ -33,6 +35,10 @@ public final class RequestHeadFuzz {
           "GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n"
               + "HTTP2-Settings: AAMAAABk\r\n\r\n",
           "GET / HTTP/1.0\r\n\r\n");
+
+  private static final IpAddress ADDRESS = IpAddress.parse("10.0.0.1");
+  private static final RedirectedFlow FLOW =
+      new RedirectedFlow(6, ADDRESS, 1000, 1, 1, ADDRESS, 80, 2, 2);
 
   private RequestHeadFuzz() {}
 
@@ -86,7 +92,8 @@ public final class RequestHeadFuzz {
   /** Returns a connection without time limits, which the decoder starts and stops. */
   private static ClientConnection connection(Channel client) {
     final HttpProxyContext context = new HttpProxyContext().headTimeout(Duration.ZERO);
-    return new ClientConnection(context, null, 0, client, null, null, null);
+    final CountedConnection counted = new ProxyConnections(1).add(FLOW, client);
+    return new ClientConnection(context, null, 0, client, null, counted, null);
   }
 
   private static JudgedRequest judged(HttpRequest head) {

@@ -47,12 +47,21 @@ final class ProxyMetricSource implements MetricRegistry.Source {
                     proxies.http().map(HttpProxy::connections).orElse(0)))),
         new MetricFamily(
             "agent_proxy_connections_refused_total",
-            "Connections of clients that were refused, because there were too many",
+            "Connections of clients, and to servers for their requests, that were refused,"
+                + " because no descriptor was free",
             MetricFamily.Type.COUNTER,
             List.of(
                 new Sample(
                     Map.of("proxy", "http"),
                     proxies.http().map(HttpProxy::refusedConnections).orElse(0L)))),
+        new MetricFamily(
+            "agent_proxy_connections_closed_idle_total",
+            "Idle connections of clients that were closed to make room for others",
+            MetricFamily.Type.COUNTER,
+            List.of(
+                new Sample(
+                    Map.of("proxy", "http"),
+                    proxies.http().map(HttpProxy::closedIdleConnections).orElse(0L)))),
         MetricFamily.counter(
             "agent_proxy_access_log_dropped_total",
             "HTTP requests that are not in the access log, since it could not be written",

@@ -25,7 +25,7 @@ final class ProxyOptions {
   HttpProxyContext http() {
     return new HttpProxyContext()
         .threads(Math.min(MOST_THREADS, Runtime.getRuntime().availableProcessors()))
-        .connections(HttpProxyContext.mostConnections(ProcessAttributes.descriptorLimit()))
+        .descriptors(shares().http())
         .retries((int) options.number("http-retry-count"))
         .retryTimeout(seconds("http-retry-timeout"))
         .connectTimeout(seconds("proxy-connect-timeout"))
@@ -38,9 +38,13 @@ final class ProxyOptions {
   /** Returns the context of the DNS proxy, as far as options say it. */
   DnsProxyContext dns() {
     return new DnsProxyContext()
-        .limits(DnsProxyContext.Limits.within(ProcessAttributes.descriptorLimit()))
+        .limits(shares().dns())
         .port((int) options.number("tofqdns-proxy-port"))
         .deniedIsNameError(options.text("tofqdns-dns-reject-response-code").equals("nameError"));
+  }
+
+  private static DescriptorShares shares() {
+    return DescriptorShares.of(ProcessAttributes.descriptorLimit());
   }
 
   private Duration seconds(String option) {

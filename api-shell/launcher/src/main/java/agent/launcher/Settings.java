@@ -72,9 +72,6 @@ final class Settings {
   private static final int LEAST_MTU_IPV4 = 68;
   private static final int LEAST_MTU_IPV6 = 1280;
 
-  private static final long DESCRIPTORS_PER_CONNECTION = 4;
-  private static final long MOST_CONNECTIONS = 16_384;
-
   private final OptionValues options;
 
   Settings(OptionValues options) {
@@ -223,7 +220,7 @@ final class Settings {
                 .events(events)
                 .maxBodyBytes(options.number("api-max-body"))
                 .bodyLimits(bodyLimits())
-                .maxConnections(maxConnections(ProcessAttributes.descriptorLimit()))
+                .maxConnections(DescriptorShares.of(ProcessAttributes.descriptorLimit()).api())
                 .rateLimits(rateLimits())
                 .profiling(options.bool("pprof"))
                 .conclude());
@@ -294,11 +291,6 @@ final class Settings {
       }
     }
     return labels;
-  }
-
-  /** Clients get a quarter of the descriptors; maps, links, state and programs need the others. */
-  static int maxConnections(long descriptorLimit) {
-    return (int) Math.min(MOST_CONNECTIONS, descriptorLimit / DESCRIPTORS_PER_CONNECTION);
   }
 
   /** A group that the option names must exist; the default group is used where it exists. */

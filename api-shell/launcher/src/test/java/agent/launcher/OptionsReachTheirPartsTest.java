@@ -360,8 +360,8 @@ class OptionsReachTheirPartsTest {
   @Test
   void shouldBoundTheConnectionsOfTheProxyByTheDescriptorsOfTheProcess() {
     assertEquals(
-        HttpProxyContext.mostConnections(ProcessAttributes.descriptorLimit()),
-        settings().proxies().http().connections());
+        DescriptorShares.of(ProcessAttributes.descriptorLimit()).http(),
+        settings().proxies().http().descriptors());
   }
 
   /** A limit holds for one request, and for what is held. */

@@ -176,15 +176,6 @@ class SettingsTest {
   }
 
   @Test
-  void shouldGiveClientsAQuarterOfTheDescriptors() {
-    assertEquals(64, Settings.maxConnections(256));
-    assertEquals(256, Settings.maxConnections(1024));
-    assertEquals(16_383, Settings.maxConnections(65_535));
-    assertEquals(16_384, Settings.maxConnections(65_536));
-    assertEquals(16_384, Settings.maxConnections(Long.MAX_VALUE));
-  }
-
-  @Test
   void shouldTellTheNameThatTheKernelHas() throws Exception {
     assertEquals(Files.readString(Path.of("/proc/sys/kernel/hostname")).strip(), HostName.read());
     assertFalse(HostName.read().isEmpty());

@@ -18,7 +18,7 @@ final class ClientConnection {
   private final int port;
   private final Ticker ticker;
   private final FlowCounters counters;
-  private final ClientConnections clients;
+  private final CountedConnection counted;
   private final LogFile<RequestRecord> log;
   private final TimeLimit head;
   private final TimeLimit idle;
@@ -33,7 +33,7 @@ final class ClientConnection {
    * @param flow its flow, as it is now
    * @param port the port of the proxy that it came to
    * @param client its channel
-   * @param clients all connections
+   * @param counted the client's connection as it is counted
    * @param log null: requests are not logged
    */
   ClientConnection(
@@ -42,13 +42,13 @@ final class ClientConnection {
       int port,
       Channel client,
       FlowCounters counters,
-      ClientConnections clients,
+      CountedConnection counted,
       LogFile<RequestRecord> log) {
     this.context = context;
     this.flow = flow;
     this.port = port;
     this.counters = counters;
-    this.clients = clients;
+    this.counted = counted;
     this.log = log;
     ticker = client.eventLoop().ticker();
     readNs = ticker.nanoTime();
@@ -67,7 +67,26 @@ final class ClientConnection {
 
   /** Sets what the client speaks; the server is spoken to in the same way. */
   void protocol(Channel client, boolean isHttp2) {
-    upstream = new Upstream(context, flow, clients, client, isHttp2);
+    upstream = new Upstream(context, flow, counted, client, isHttp2);
+  }
+
+  /**
+   * A request begins: the connection is not idle until {@link #ended}.
+   *
+   * @return false: the connection is being closed, since it was idle
+   */
+  boolean begin() {
+    return counted.begin();
+  }
+
+  /** No request uses the connection any more. */
+  void ended() {
+    counted.idle();
+  }
+
+  /** The first bytes of a request have come. */
+  void touch() {
+    counted.touch();
   }
 
   /** Counts a stream of HTTP/2 until it is closed: without any the connection is idle. */
@@ -80,6 +99,7 @@ final class ClientConnection {
             closed -> {
               streams--;
               if (streams == 0) {
+                counted.idle();
                 idle.start(stream.parent()::close);
               }
             });

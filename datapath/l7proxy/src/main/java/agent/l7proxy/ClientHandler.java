@@ -87,6 +87,11 @@ final class ClientHandler extends ChannelInboundHandlerAdapter {
       return;
     }
     if (message instanceof HttpRequest head && exchange == null) {
+      if (!connection.begin()) {
+        refuse(ctx.channel());
+        ReferenceCountUtil.release(message);
+        return;
+      }
       exchange = new Exchange(this, ctx.channel());
       hasAsked = true;
       if (encoder != null) {
@@ -104,6 +109,14 @@ final class ClientHandler extends ChannelInboundHandlerAdapter {
       exchange.content(body);
     } else {
       ReferenceCountUtil.release(message);
+    }
+  }
+
+  /** The connection is being closed for another one, since it was idle: nothing was judged. */
+  private void refuse(Channel client) {
+    isClosing = true;
+    if (decoder == null) {
+      client.writeAndFlush(new DefaultHttp2ResetFrame(Http2Error.REFUSED_STREAM));
     }
   }
 
@@ -183,6 +196,7 @@ final class ClientHandler extends ChannelInboundHandlerAdapter {
     isUnread = false;
     decoder.resume();
     if (exchange == null) {
+      connection.ended();
       connection.idle().start(client::close);
     }
     client.read();

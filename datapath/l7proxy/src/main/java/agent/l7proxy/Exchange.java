@@ -196,16 +196,16 @@ final class Exchange {
     readClient();
   }
 
-  /** The connection could not be opened; nothing of the request was sent. */
+  /** There is no connection, or no descriptor for one (null); nothing of the request was sent. */
   void notConnected(Throwable cause) {
     if (state != State.CONNECTING) {
       return;
     }
-    if (attempts <= connection.context().retries()) {
+    if (cause != null && attempts <= connection.context().retries()) {
       attempts++;
       client.eventLoop().execute(this::openAgain);
     } else {
-      LOGGER.debug("{}: {}", connection.flow(), cause.toString());
+      LOGGER.debug("{}: {}", connection.flow(), String.valueOf(cause));
       fail(HttpResponseStatus.SERVICE_UNAVAILABLE, LocalReply.NO_SERVER);
     }
   }

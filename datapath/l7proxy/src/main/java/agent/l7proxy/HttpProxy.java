@@ -50,7 +50,7 @@ public final class HttpProxy implements AutoCloseable {
 
   private final HttpProxyContext context;
   private final RedirectCounters counters;
-  private final ClientConnections clients;
+  private final ProxyConnections connections;
   private final PooledByteBufAllocator allocator;
   private final EventLoopGroup loops;
   private final LogFile<RequestRecord> log;
@@ -60,7 +60,7 @@ public final class HttpProxy implements AutoCloseable {
   private HttpProxy(HttpProxyContext context) throws IOException {
     this.context = context;
     counters = new RedirectCounters(context.policies(), RedirectKind.HTTP);
-    clients = new ClientConnections(context.connections());
+    connections = new ProxyConnections(context.descriptors());
     log =
         context.accessLog() == null ? null : RecordText.open(context.accessLog(), context.labels());
     allocator = allocator(context.threads());
@@ -95,10 +95,10 @@ public final class HttpProxy implements AutoCloseable {
               ThreadLocalRandom.current(),
               proxy::listen);
       LOGGER.info(
-          "HTTP proxy: ports {} to {}, at most {} connections, {}",
+          "HTTP proxy: ports {} to {}, at most {} descriptors, {}",
           proxy.firstPort,
           proxy.firstPort + RedirectProxy.PORTS - 1,
-          context.connections(),
+          context.descriptors(),
           context.transport());
       return proxy;
     } catch (IOException | RuntimeException e) {
@@ -180,15 +180,16 @@ public final class HttpProxy implements AutoCloseable {
     if (flow.isEmpty()) {
       LOGGER.debug("HTTP proxy: no redirect has sent the connection from {}", client);
     }
-    if (flow.isEmpty() || !clients.add(flow.get())) {
+    final CountedConnection counted =
+        flow.map(known -> connections.add(known, channel)).orElse(null);
+    if (counted == null) {
       channel.config().setSoLinger(0);
       channel.close();
       return;
     }
-    channel.closeFuture().addListener(closed -> clients.remove(flow.get()));
     final ClientConnection connection =
         new ClientConnection(
-            context, flow.get(), port, channel, counters.of(flow.get()), clients, log);
+            context, flow.get(), port, channel, counters.of(flow.get()), counted, log);
     context.transport().limitInput(channel.pipeline());
     channel.pipeline().addLast(new ProtocolDetector(connection));
   }
@@ -212,12 +213,25 @@ public final class HttpProxy implements AutoCloseable {
 
   /** Returns how many connections of clients are open. */
   public int connections() {
-    return clients.open();
+    return connections.clientConnections();
   }
 
-  /** Returns how many connections of clients were refused, because there were too many. */
+  /** Returns how many descriptors its connections have, those to servers included. */
+  int descriptors() {
+    return connections.descriptors();
+  }
+
+  /**
+   * Returns how many connections of clients, and how many to servers for their requests, were
+   * refused, because no descriptor was free.
+   */
   public long refusedConnections() {
-    return clients.refused();
+    return connections.refused();
+  }
+
+  /** Returns how many idle connections of clients were closed, because others wanted theirs. */
+  public long closedIdleConnections() {
+    return connections.closedIdle();
   }
 
   /** Returns how many bytes its buffers hold outside the heap. */

@@ -12,17 +12,15 @@ import java.util.function.IntFunction;
 /** The configuration of {@link HttpProxy} until {@link #conclude()}; immutable after it. */
 public final class HttpProxyContext {
   private static final int MOST_THREADS = 4;
-  private static final int DESCRIPTORS_PER_CONNECTION = 2;
-  private static final int PART_OF_DESCRIPTORS = 4;
 
-  /** They need 180 MB of heap where all are idle. */
-  private static final int MOST_CONNECTIONS = 32_768;
+  /** The most descriptors: as many idle connections of clients need about 190 MB of heap. */
+  public static final int MOST_DESCRIPTORS = 49_152;
 
   private boolean isConcluded;
   private RedirectProxy redirect;
   private RequestPolicies policies;
   private int threads = Math.min(Runtime.getRuntime().availableProcessors(), MOST_THREADS);
-  private int connections = MOST_CONNECTIONS;
+  private int descriptors = MOST_DESCRIPTORS;
   private int retries = 3;
   private Duration retryTimeout = Duration.ZERO;
   private Duration connectTimeout = Duration.ofSeconds(1);
@@ -54,22 +52,10 @@ public final class HttpProxyContext {
     return this;
   }
 
-  /** Sets how many connections clients may have. */
-  public HttpProxyContext connections(int value) {
-    connections = changing(value);
+  /** Sets how many descriptors the connections of clients and those to servers may have. */
+  public HttpProxyContext descriptors(int value) {
+    descriptors = changing(value);
     return this;
-  }
-
-  /**
-   * Returns how many connections clients may have: with those to servers they use a quarter of the
-   * descriptors.
-   *
-   * @param descriptorLimit of the process
-   */
-  public static int mostConnections(long descriptorLimit) {
-    return (int)
-        Math.min(
-            MOST_CONNECTIONS, descriptorLimit / PART_OF_DESCRIPTORS / DESCRIPTORS_PER_CONNECTION);
   }
 
   /** Sets {@code --http-retry-count}. */
@@ -153,7 +139,7 @@ public final class HttpProxyContext {
     Objects.requireNonNull(redirect, "redirect");
     Objects.requireNonNull(policies, "policies");
     if (threads < 1
-        || connections < 1
+        || descriptors < 2
         || retries < 0
         || retryTimeout.isNegative()
         || !connectTimeout.isPositive()
@@ -163,10 +149,10 @@ public final class HttpProxyContext {
         || grpcTimeout.isNegative()
         || !headTimeout.isPositive()) {
       throw new IllegalArgumentException(
-          "HTTP proxy: %d threads, %d connections, %d retries, timeouts: retry %s, connect %s, request %s, idle %s, gRPC %s, head %s"
+          "HTTP proxy: %d threads, %d descriptors, %d retries, timeouts: retry %s, connect %s, request %s, idle %s, gRPC %s, head %s"
               .formatted(
                   threads,
-                  connections,
+                  descriptors,
                   retries,
                   retryTimeout,
                   connectTimeout,
@@ -198,9 +184,9 @@ public final class HttpProxyContext {
     return threads;
   }
 
-  /** Returns how many connections clients may have. */
-  public int connections() {
-    return connections;
+  /** Returns how many descriptors the connections of clients and those to servers may have. */
+  public int descriptors() {
+    return descriptors;
   }
 
   /** Returns how often a request is sent again. */

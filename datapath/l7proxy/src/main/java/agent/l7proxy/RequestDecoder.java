@@ -179,6 +179,9 @@ final class RequestDecoder extends HttpRequestDecoder {
   /** Limits the time to the end of a head that has begun. */
   private void awaitHead(ByteBuf in) {
     if (in.isReadable() || connection.head().isRunning()) {
+      if (!connection.head().isRunning()) {
+        connection.touch();
+      }
       connection.idle().stop();
       connection.head().start(this::headExpired);
     }

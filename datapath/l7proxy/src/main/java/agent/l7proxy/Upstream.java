@@ -30,8 +30,9 @@ import java.util.concurrent.TimeUnit;
 
 /**
  * The connection to the server of one client connection: opened for the first request that is
- * allowed, kept for the next ones, and opened again when it is closed. A client that has changed to
- * HTTP/2 has one for each request at a time: its server is known to speak HTTP/1.1 only.
+ * allowed, kept for the next ones, and opened again when it is closed, by the server or because its
+ * descriptor was taken while no request used it. A client that has changed to HTTP/2 has one for
+ * each request at a time: its server is known to speak HTTP/1.1 only.
  */
 final class Upstream {
   private static final int LONGEST_RESPONSE_HEAD = 64 * 1024;
@@ -39,7 +40,7 @@ final class Upstream {
 
   private final HttpProxyContext context;
   private final RedirectedFlow flow;
-  private final ClientConnections clients;
+  private final CountedConnection counted;
   private final Channel client;
   private final boolean isHttp2;
 
@@ -52,8 +53,8 @@ final class Upstream {
   /** More connections of HTTP/1 that no request uses, where streams share them; else null. */
   private Deque<Channel> shared;
 
-  /** How many connections there are where streams share them. */
-  private int open;
+  /** HTTP/2: how many streams the kept connection has. */
+  private int streams;
 
   private boolean isConnecting;
   private boolean isClosed;
@@ -61,12 +62,12 @@ final class Upstream {
   Upstream(
       HttpProxyContext context,
       RedirectedFlow flow,
-      ClientConnections clients,
+      CountedConnection counted,
       Channel client,
       boolean isHttp2) {
     this.context = context;
     this.flow = flow;
-    this.clients = clients;
+    this.counted = counted;
     this.client = client;
     this.isHttp2 = isHttp2;
   }
@@ -78,36 +79,27 @@ final class Upstream {
   /** Lets several requests at a time have a connection of HTTP/1 each. */
   void share() {
     shared = new ArrayDeque<>();
-    if (kept != null) {
-      opened(kept, false);
+  }
+
+  /** Forgets a connection that is closed. */
+  private void closed(Channel channel) {
+    if (kept == channel) {
+      kept = null;
+    } else if (shared != null) {
+      shared.remove(channel);
     }
   }
 
-  /**
-   * Counts a connection until it is closed.
-   *
-   * @param isMore whether it counts as one more of the client
-   */
-  private void opened(Channel channel, boolean isMore) {
-    open++;
-    channel
-        .closeFuture()
-        .addListener(
-            closed -> {
-              open--;
-              shared.remove(channel);
-              if (isMore) {
-                clients.remove(flow);
-              }
-            });
+  /** Returns whether a request can use a connection from now on. */
+  private static boolean begin(Channel channel) {
+    return channel.isActive() && CountedConnection.of(channel).begin();
   }
 
   /** Calls {@link Exchange#connected} or {@link Exchange#notConnected}, now or later. */
   void open(Exchange exchange) {
-    Channel channel = kept;
     if (isHttp2) {
-      if (channel != null && channel.isActive()) {
-        openStream(channel, exchange);
+      if (kept != null && begin(kept)) {
+        openStream(kept, exchange);
         return;
       }
       waiting.add(exchange);
@@ -117,11 +109,15 @@ final class Upstream {
       }
       return;
     }
+    Channel channel = kept;
     kept = null;
     if (channel == null && shared != null) {
       channel = shared.poll();
     }
-    if (channel != null && channel.isActive()) {
+    while (channel != null && !begin(channel)) {
+      channel = shared == null ? null : shared.poll();
+    }
+    if (channel != null) {
       exchange.connected(channel);
     } else {
       connect(exchange);
@@ -133,8 +129,10 @@ final class Upstream {
     final boolean isTaken = kept != null && kept.isActive();
     if (!isClosed && !isTaken) {
       kept = channel;
+      CountedConnection.of(channel).idle();
     } else if (!isClosed && shared != null && shared.size() < MOST_SHARED) {
       shared.push(channel);
+      CountedConnection.of(channel).idle();
     } else {
       channel.close();
     }
@@ -151,9 +149,9 @@ final class Upstream {
   }
 
   private void connect(Exchange exchange) {
-    final boolean isMore = open > 0;
-    if (isMore && !clients.add(flow)) {
-      exchange.notConnected(new IOException("the client has too many connections"));
+    final CountedConnection server = counted.addServer();
+    if (server == null) {
+      notOpened(exchange, null);
       return;
     }
     final ChannelFuture registered =
@@ -168,19 +166,35 @@ final class Upstream {
             .option(ChannelOption.CONNECT_TIMEOUT_MILLIS, (int) context.connectTimeout().toMillis())
             .handler(pipeline())
             .register();
-    if (shared != null) {
-      opened(registered.channel(), isMore);
-    }
+    final Channel channel = registered.channel();
+    server.channel(channel);
+    channel.closeFuture().addListener(closed -> closed(channel));
     registered.addListener(
         done -> {
           if (!done.isSuccess()) {
+            server.release(); // what has no event loop is not closed
             ended(exchange, null, done.cause());
           } else if (flow.serverEndpoint() == 0) {
-            connectSocket(exchange, registered.channel());
+            connectSocket(exchange, channel);
           } else {
-            bindAndJoin(exchange, registered.channel());
+            bindAndJoin(exchange, channel);
           }
         });
+  }
+
+  private void notOpened(Exchange exchange, Throwable cause) {
+    if (isHttp2) {
+      isConnecting = false;
+      takeWaiting().forEach(each -> each.notConnected(cause));
+    } else {
+      exchange.notConnected(cause);
+    }
+  }
+
+  private List<Exchange> takeWaiting() {
+    final List<Exchange> all = waiting;
+    waiting = new ArrayList<>(0);
+    return all;
   }
 
   private ChannelInitializer<Channel> pipeline() {
@@ -280,30 +294,20 @@ final class Upstream {
     }
     final Throwable cause =
         failure == null && isClosed ? new IOException("the client has closed") : failure;
-    if (!isHttp2) {
-      if (cause == null) {
-        exchange.connected(channel);
-      } else {
-        exchange.notConnected(cause);
-      }
-      return;
-    }
-    isConnecting = false;
-    final List<Exchange> all = waiting;
-    waiting = new ArrayList<>(0);
-    if (cause == null) {
+    if (cause != null) {
+      notOpened(exchange, cause);
+    } else if (isHttp2) {
+      isConnecting = false;
       kept = channel;
-    }
-    for (final Exchange each : all) {
-      if (cause == null) {
-        openStream(channel, each);
-      } else {
-        each.notConnected(cause);
-      }
+      streams = 0;
+      takeWaiting().forEach(each -> openStream(channel, each));
+    } else {
+      exchange.connected(channel);
     }
   }
 
-  private static void openStream(Channel channel, Exchange exchange) {
+  private void openStream(Channel channel, Exchange exchange) {
+    streams++;
     new Http2StreamChannelBootstrap(channel)
         .handler(
             new ChannelInitializer<Channel>() {
@@ -319,11 +323,24 @@ final class Upstream {
         .addListener(
             done -> {
               if (done.isSuccess()) {
-                exchange.connected((Channel) done.getNow());
+                final Channel stream = (Channel) done.getNow();
+                stream.closeFuture().addListener(closed -> streamEnded(channel));
+                exchange.connected(stream);
               } else {
+                streamEnded(channel);
                 exchange.notConnected(done.cause());
               }
             });
+  }
+
+  /** A connection without streams is idle; one that is no more kept closes. */
+  private void streamEnded(Channel channel) {
+    if (channel == kept) {
+      streams--;
+      if (streams == 0) {
+        CountedConnection.of(channel).idle();
+      }
+    }
   }
 
   /** After GOAWAY new requests have another connection; this one closes after its last stream. */

@@ -137,7 +137,7 @@ class ClientConnectionTest {
               ExchangeBench.PORT,
               client,
               bench.counters.of(ExchangeBench.FLOW),
-              bench.clients,
+              bench.counted,
               log);
       client.receive(ExchangeBench.GET);
       final RequestRecord record = bench.records.getFirst();

@@ -15,8 +15,10 @@ import io.netty.handler.codec.http2.DefaultHttp2HeadersFrame;
 import io.netty.handler.codec.http2.DefaultHttp2ResetFrame;
 import io.netty.handler.codec.http2.Http2Error;
 import io.netty.handler.codec.http2.Http2HeadersFrame;
+import io.netty.handler.codec.http2.Http2ResetFrame;
 import io.netty.util.ReferenceCountUtil;
 import java.io.IOException;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 
 /** Failures of a client's end, and what comes after its last answer. */
@@ -37,6 +39,22 @@ class ClientHandlerTest {
     assertFalse(http1.client.isOpen());
     assertEquals("", http1.client.sent());
     assertTrue(http1.records.isEmpty());
+  }
+
+  /** It is closed by the next task of its event loop. */
+  @Test
+  void shouldTakeNoRequestOfAConnectionWhoseDescriptorWasTaken() {
+    http1.counted.release();
+    http1.client.receive(ExchangeBench.GET);
+    assertEquals("", http1.client.sent());
+    stream.counted.release();
+    stream.client.writeInbound(new DefaultHttp2HeadersFrame(Http2Client.head("GET", "/x"), true));
+    final Http2ResetFrame reset = stream.client.readOutbound();
+    assertEquals(Http2Error.REFUSED_STREAM.code(), reset.errorCode());
+    for (final ExchangeBench bench : List.of(http1, stream)) {
+      assertEquals(List.of(), bench.judged);
+      assertEquals(List.of(), bench.records);
+    }
   }
 
   @Test

@@ -59,7 +59,8 @@ class ExchangeBench implements RedirectProxy, RequestPolicies {
 
   int finds;
   final EmbeddedSocket client = new EmbeddedSocket();
-  final ClientConnections clients = new ClientConnections(100);
+  final ProxyConnections connections = new ProxyConnections(100);
+  final CountedConnection counted = connections.add(FLOW, client);
   final RedirectCounters counters = new RedirectCounters(this, RedirectKind.HTTP);
   final ClientConnection connection;
   final ClientHandler handler;
@@ -86,7 +87,7 @@ class ExchangeBench implements RedirectProxy, RequestPolicies {
     options.accept(context);
     connection =
         new ClientConnection(
-            context.conclude(), FLOW, PORT, client, counters.of(FLOW), clients, null);
+            context.conclude(), FLOW, PORT, client, counters.of(FLOW), counted, null);
     connection.protocol(client, isServerHttp2);
     if (isHttp2) {
       handler = ClientHandler.ofHttp2Stream(connection);
@@ -111,11 +112,17 @@ class ExchangeBench implements RedirectProxy, RequestPolicies {
   EmbeddedSocket server() {
     final EmbeddedSocket server = new EmbeddedSocket();
     server.pipeline().addLast(Upstream.codec(), new ServerHandler());
-    connection.upstream().keep(server);
+    connection.upstream().keep(counted(server));
     if (!server.isOpen()) {
       return kept;
     }
     kept = server;
+    return server;
+  }
+
+  /** Counts a connection to the server, as one that a request uses. */
+  EmbeddedSocket counted(EmbeddedSocket server) {
+    counted.addServer().channel(server);
     return server;
   }
 
@@ -139,7 +146,7 @@ class ExchangeBench implements RedirectProxy, RequestPolicies {
         .addLast(
             Http2FrameCodecBuilder.forClient().build(),
             new Http2MultiplexHandler(new ChannelInboundHandlerAdapter()));
-    connection.upstream().keep(server);
+    connection.upstream().keep(counted(server));
     server.receive("\0\0\0\4\0\0\0\0\0");
     server.sent();
     return server;

@@ -227,25 +227,28 @@ class Http2UpgradeTest {
                   end.await();
                   connection.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
                 });
-        ProxyBench small = new ProxyBench(slow.port(), context -> context.connections(30));
+        ProxyBench small = new ProxyBench(slow.port(), context -> context.descriptors(30));
         Http2Client client = new Http2Client(small.proxy.firstPort(), head("GET /slow", OFFER))) {
       client.upgraded.get(20, TimeUnit.SECONDS);
       final List<CompletableFuture<Answer>> answers = new ArrayList<>();
       for (int i = 0; i < 60; i++) {
         answers.add(client.get("/" + i));
       }
-      for (int i = 0; answers.stream().filter(CompletableFuture::isDone).count() < 51; i++) {
-        assertTrue(i < 1000, () -> small.proxy.connections() + " connections");
+      for (int i = 0; answers.stream().filter(CompletableFuture::isDone).count() < 34; i++) {
+        assertTrue(i < 1000, () -> small.proxy.descriptors() + " descriptors");
         Thread.sleep(10);
       }
-      assertEquals(10, small.proxy.connections());
+      assertEquals(28, small.proxy.descriptors(), "two are kept for others");
+      assertEquals(1, small.proxy.connections());
+      assertEquals(34, small.proxy.refusedConnections());
       end.countDown();
       final List<Integer> statuses = answers.stream().map(a -> a.join().status()).toList();
-      assertEquals(9, statuses.stream().filter(status -> status == 200).count(), "" + statuses);
-      assertEquals(51, statuses.stream().filter(status -> status == 503).count(), "" + statuses);
+      // The first request, that of the upgrade, has one of the connections.
+      assertEquals(26, statuses.stream().filter(status -> status == 200).count(), "" + statuses);
+      assertEquals(34, statuses.stream().filter(status -> status == 503).count(), "" + statuses);
       client.channel.close();
-      for (int i = 0; small.proxy.connections() > 0; i++) {
-        assertTrue(i < 1000, () -> small.proxy.connections() + " connections");
+      for (int i = 0; small.proxy.descriptors() > 0; i++) {
+        assertTrue(i < 1000, () -> small.proxy.descriptors() + " descriptors");
         Thread.sleep(10);
       }
       assertEquals(0, small.proxy.connections());

@@ -26,7 +26,7 @@ class HttpProxyContextTest {
   void shouldHaveTheDefaultsOfTheOptions() {
     context.conclude();
     assertEquals(Math.min(Runtime.getRuntime().availableProcessors(), 4), context.threads());
-    assertEquals(32_768, context.connections());
+    assertEquals(49_152, context.descriptors());
     assertEquals(3, context.retries());
     assertEquals(Duration.ZERO, context.retryTimeout());
     assertEquals(Duration.ofSeconds(1), context.connectTimeout());
@@ -50,7 +50,7 @@ class HttpProxyContextTest {
     final HttpProxyContext set =
         context
             .threads(1)
-            .connections(1)
+            .descriptors(2)
             .retries(0)
             .retryTimeout(Duration.ofSeconds(1))
             .connectTimeout(longest)
@@ -64,7 +64,7 @@ class HttpProxyContextTest {
             .clock(clock);
     assertSame(context, set.conclude());
     assertEquals(1, context.threads());
-    assertEquals(1, context.connections());
+    assertEquals(2, context.descriptors());
     assertEquals(0, context.retries());
     assertEquals(Duration.ofSeconds(1), context.retryTimeout());
     assertEquals(longest, context.connectTimeout());
@@ -81,7 +81,7 @@ class HttpProxyContextTest {
   static List<Consumer<HttpProxyContext>> outOfRange() {
     return List.of(
         context -> context.threads(0),
-        context -> context.connections(0),
+        context -> context.descriptors(1),
         context -> context.retries(-1),
         context -> context.retryTimeout(LESS),
         context -> context.connectTimeout(Duration.ZERO),
@@ -102,11 +102,11 @@ class HttpProxyContextTest {
   @Test
   void shouldNameTheNumbersThatItRefuses() {
     assertEquals(
-        "HTTP proxy: 2 threads, 7 connections, -1 retries, timeouts: retry PT0S, connect PT1S,"
+        "HTTP proxy: 2 threads, 7 descriptors, -1 retries, timeouts: retry PT0S, connect PT1S,"
             + " request PT1H, idle PT0S, gRPC PT0S, head PT30S",
         assertThrows(
                 IllegalArgumentException.class,
-                () -> context.threads(2).connections(7).retries(-1).conclude())
+                () -> context.threads(2).descriptors(7).retries(-1).conclude())
             .getMessage());
   }
 
@@ -123,7 +123,7 @@ class HttpProxyContextTest {
         context -> context.redirect(null),
         context -> context.policies(null),
         context -> context.threads(1),
-        context -> context.connections(1),
+        context -> context.descriptors(2),
         context -> context.retries(1),
         context -> context.retryTimeout(null),
         context -> context.connectTimeout(null),

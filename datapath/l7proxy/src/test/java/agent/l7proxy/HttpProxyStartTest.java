@@ -48,7 +48,7 @@ class HttpProxyStartTest {
           }
         };
     final HttpProxyContext context =
-        new HttpProxyContext().redirect(bench).policies(bench).threads(2).connections(1);
+        new HttpProxyContext().redirect(bench).policies(bench).threads(2).descriptors(2);
     options.accept(context);
     return HttpProxy.start(context);
   }
@@ -154,7 +154,7 @@ class HttpProxyStartTest {
         HttpProxy proxy = start(options -> options.transport(SocketTransport.EPOLL))) {
       assertEquals(
           List.of(
-              "INFO HTTP proxy: ports %d to %d, at most 1 connections, %s"
+              "INFO HTTP proxy: ports %d to %d, at most 2 descriptors, %s"
                   .formatted(
                       proxy.firstPort(), proxy.firstPort() + PORTS - 1, SocketTransport.EPOLL)),
           log.take());

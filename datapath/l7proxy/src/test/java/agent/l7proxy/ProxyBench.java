@@ -10,14 +10,17 @@ import agent.policy.request.PolicyRedirect;
 import agent.policy.request.RequestPolicies;
 import agent.types.IpAddress;
 import java.io.IOException;
+import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.EnumSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -41,6 +44,9 @@ final class ProxyBench implements RedirectProxy, RequestPolicies, AutoCloseable 
   volatile int clientEndpoint = 7;
   volatile int serverEndpoint;
 
+  /** The endpoints of clients that are not {@link #clientEndpoint}, by their ports. */
+  private final Map<Integer, Integer> others = new ConcurrentHashMap<>();
+
   /** The address of this node where it connects to endpoints. */
   volatile Optional<IpAddress> own = Optional.of(LOOPBACK);
 
@@ -61,6 +67,15 @@ final class ProxyBench implements RedirectProxy, RequestPolicies, AutoCloseable 
 
   HttpSocket client() throws IOException {
     return new HttpSocket(new Socket("127.0.0.1", proxy.firstPort()));
+  }
+
+  /** Connects a client that is another endpoint. */
+  HttpSocket client(int endpoint) throws IOException {
+    final Socket socket = new Socket();
+    socket.bind(new InetSocketAddress("127.0.0.1", 0));
+    others.put(socket.getLocalPort(), endpoint);
+    socket.connect(new InetSocketAddress("127.0.0.1", proxy.firstPort()));
+    return new HttpSocket(socket);
   }
 
   /** The record of the next request that has ended. */
@@ -96,7 +111,7 @@ final class ProxyBench implements RedirectProxy, RequestPolicies, AutoCloseable 
                 client,
                 clientPort,
                 1001,
-                clientEndpoint,
+                others.getOrDefault(clientPort, clientEndpoint),
                 LOOPBACK,
                 serverPort,
                 1002,

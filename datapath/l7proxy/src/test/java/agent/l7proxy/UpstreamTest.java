@@ -359,7 +359,7 @@ class UpstreamTest {
   void shouldKeepAnotherConnectionInPlaceOfOneThatHasClosed() {
     final ExchangeBench bench = new ExchangeBench();
     bench.server().close();
-    final EmbeddedSocket next = new EmbeddedSocket();
+    final EmbeddedSocket next = bench.counted(new EmbeddedSocket());
     bench.connection.upstream().keep(next);
     assertTrue(next.isOpen());
   }
@@ -369,16 +369,16 @@ class UpstreamTest {
     final ExchangeBench bench = new ExchangeBench();
     final Upstream upstream = bench.connection.upstream();
     final EmbeddedSocket first = bench.server();
-    final EmbeddedSocket more = new EmbeddedSocket();
+    final EmbeddedSocket more = bench.counted(new EmbeddedSocket());
     upstream.keep(more);
     assertFalse(more.isOpen());
     upstream.share();
     final List<EmbeddedSocket> shared = new ArrayList<>();
     for (int i = 0; i < 8; i++) {
-      shared.add(new EmbeddedSocket());
+      shared.add(bench.counted(new EmbeddedSocket()));
       upstream.keep(shared.getLast());
     }
-    final EmbeddedSocket last = new EmbeddedSocket();
+    final EmbeddedSocket last = bench.counted(new EmbeddedSocket());
     upstream.keep(last);
     assertFalse(last.isOpen());
     assertTrue(first.isOpen());
@@ -386,31 +386,47 @@ class UpstreamTest {
     bench.client.close();
     assertFalse(first.isOpen());
     assertTrue(shared.stream().noneMatch(EmbeddedSocket::isOpen));
-    final EmbeddedSocket late = new EmbeddedSocket();
+    final EmbeddedSocket late = bench.counted(new EmbeddedSocket());
     upstream.keep(late);
     assertFalse(late.isOpen());
   }
 
   /** A connection in memory cannot be opened; it is asked for all the same. */
   @Test
-  void shouldCountEachConnectionBesideTheFirstAsOneMoreOfTheClient() {
-    final ExchangeBench bench = new ExchangeBench(context -> context.retries(0));
+  void shouldAnswer503AtOnceWhereThereIsNoDescriptorForAConnection() {
+    final ExchangeBench bench = new ExchangeBench(context -> context.retries(3));
     final EmbeddedSocket server = bench.server();
-    bench.connection.upstream().share();
-    while (bench.clients.add(ExchangeBench.FLOW)) {
+    bench.counted.begin();
+    final List<CountedConnection> others = new ArrayList<>();
+    for (CountedConnection more = bench.counted.addServer();
+        more != null;
+        more = bench.counted.addServer()) {
+      others.add(more);
+    }
+    server.runPendingTasks();
+    assertFalse(server.isOpen(), "it was idle");
+    final long refused = bench.connections.refused();
+    ask(bench);
+    assertEquals(refused + 1, bench.connections.refused(), "there is no other attempt");
+    assertEquals(List.of(503), statuses(bench));
+    others.forEach(CountedConnection::release);
+    bench.records.clear();
+    ask(bench);
+    assertEquals(refused + 1, bench.connections.refused());
+    assertEquals(List.of(503), statuses(bench), "after all attempts");
+    assertEquals(1, bench.connections.descriptors(), "what cannot be opened is not counted");
+  }
+
+  @Test
+  void shouldAnswer503ForAllStreamsWhereThereIsNoDescriptor() {
+    final ExchangeBench bench = new ExchangeBench(context -> {}, true, true);
+    bench.counted.begin();
+    while (bench.counted.addServer() != null) {
       // all that there may be
     }
     ask(bench);
-    assertEquals(1, server.sent().lines().filter(line -> line.startsWith("GET")).count());
-    assertEquals(1, bench.clients.refused());
     ask(bench);
-    assertEquals(2, bench.clients.refused());
-    assertEquals(List.of(503), statuses(bench), "one has no answer yet");
-    server.close();
-    bench.records.clear();
-    ask(bench);
-    assertEquals(2, bench.clients.refused(), "none is open");
-    assertEquals(List.of(503), statuses(bench));
+    assertEquals(List.of(503, 503), statuses(bench));
   }
 
   private static List<Integer> statuses(ExchangeBench bench) {
@@ -425,7 +441,7 @@ class UpstreamTest {
   @Test
   void shouldAnswer503WhereAConnectionOfHttp2TakesNoStream() {
     final ExchangeBench bench = new ExchangeBench(context -> {}, true, true);
-    bench.connection.upstream().keep(new EmbeddedSocket());
+    bench.connection.upstream().keep(bench.counted(new EmbeddedSocket()));
     ask(bench);
     assertEquals(503, bench.records.getFirst().status());
   }

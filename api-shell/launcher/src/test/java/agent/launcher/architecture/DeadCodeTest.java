@@ -63,6 +63,9 @@ class DeadCodeTest {
               "agent.bindings.ProgramTestRun.output()",
               "tests read the packet that a program has left"),
           Map.entry(
+              "agent.l7proxy.HttpProxy.descriptors()",
+              "tests hold that none is left after all clients"),
+          Map.entry(
               "agent.l7proxy.HttpProxy.bufferBytes()",
               "tests hold a bound on the memory of buffers"),
           Map.entry(
