@@ -163,10 +163,14 @@ final class CountedConnection implements Comparable<CountedConnection> {
    * their ports would all be in use for a minute (TIME-WAIT, RFC 9293 section 3.6.1).
    */
   void close() {
-    if (!isClient) {
+    channel.eventLoop().execute(this::closeNow);
+  }
+
+  private void closeNow() {
+    if (channel.isOpen() && !isClient) {
       channel.config().setOption(ChannelOption.SO_LINGER, 0);
     }
-    channel.eventLoop().execute(channel::close);
+    channel.close();
   }
 
   @Override
