@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.datapath.manager.spec.ModuleHealth.Level;
+import agent.datapath.manager.spec.RedirectedFlow;
 import agent.endpoint.restore.RestoreReport;
 import agent.endpoint.state.EndpointAddressing;
 import agent.endpoint.state.EndpointIdentifier;
@@ -103,6 +104,30 @@ class RestoreOrderTest {
     assertTrue(agent.datapath.calls.stream().noneMatch(call -> call.startsWith("synchronize")));
     answer(restored);
     assertTrue(agent.datapath.calls.contains("synchronize 1"));
+  }
+
+  /** The first write of an entry with a redirect starts its proxy, which then has requests. */
+  @Test
+  void shouldJudgeRequestsBeforeAProxyCanHaveThem() {
+    final int client = agent.get("2").identity().id();
+    agent.datapath.holds = "applied"::equals;
+    final CompletableFuture<RestoreReport> restored = agent.beginRestart();
+    agent.run();
+    assertTrue(agent.datapath.calls.stream().noneMatch(call -> call.startsWith("synchronize")));
+    assertTrue(passes(client, 80));
+    assertFalse(passes(client, 81));
+    answer(restored);
+    assertTrue(passes(client, 80));
+  }
+
+  /** Whether the policy of the first endpoint lets requests of the second one pass. */
+  private boolean passes(int client, int port) {
+    final IpAddress from = IpAddress.parse("10.5.0.10");
+    final IpAddress to = IpAddress.parse("10.5.0.9");
+    return agent
+        .policy
+        .requests()
+        .dns(new RedirectedFlow(6, from, 40_000, client, 0, to, port, 0, 1), "www.example.com");
   }
 
   @Test

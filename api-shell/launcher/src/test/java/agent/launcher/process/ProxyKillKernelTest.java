@@ -52,6 +52,7 @@ class ProxyKillKernelTest {
   private TestWorkload server;
   private TestWorkload other;
   private HttpOrigin origin;
+  private List<Future<Void>> clients = List.of();
   private volatile boolean isOver;
 
   @BeforeEach
@@ -148,16 +149,22 @@ class ProxyKillKernelTest {
     return null;
   }
 
-  private static void awaitMore(String what, LongSupplier count) throws InterruptedException {
+  private void awaitMore(String what, LongSupplier count) throws Exception {
     final long before = count.getAsLong();
     final long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(LONGEST_SEC);
     while (count.getAsLong() < before + 20) {
-      assertTrue(System.nanoTime() < deadline, what + ": " + count.getAsLong());
+      for (final Future<Void> each : clients) {
+        if (each.isDone()) {
+          each.get(); // fails with what has ended it
+        }
+      }
+      assertTrue(
+          System.nanoTime() < deadline, what + ": " + count.getAsLong() + "\n" + agent.log());
       Thread.sleep(10);
     }
   }
 
-  private void awaitTraffic() throws InterruptedException {
+  private void awaitTraffic() throws Exception {
     awaitMore("denied requests", refused::get);
     awaitMore("questions", resolved::get);
     awaitMore("allowed requests", () -> origin.count("GET /public"));
@@ -169,7 +176,7 @@ class ProxyKillKernelTest {
     try (TcpEchoServer echo = TcpEchoServer.start(other.namespace(), OPEN_PORT);
         TcpConnection open = TcpConnection.open(client.namespace(), other.ipv4(), OPEN_PORT);
         ExecutorService threads = Executors.newCachedThreadPool()) {
-      final List<Future<Void>> clients =
+      clients =
           List.<Callable<Void>>of(this::askDenied, this::askNames, this::load).stream()
               .map(threads::submit)
               .toList();

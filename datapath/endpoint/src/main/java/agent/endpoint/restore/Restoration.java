@@ -224,6 +224,7 @@ public final class Restoration {
           live.engine().refresh(); // the comparison of the ipcache includes the CIDRs
           endpoints.forEach(
               e -> live.engine().policyOf(e.id()).ifPresent(policy -> e.resolved(policy)));
+          live.engine().publishAll(); // what follows starts the proxies
         });
     steps.thenAwait(() -> gains(known));
     steps.thenAwait(() -> Answers.settled(errors, live.ipcache().compare()));
