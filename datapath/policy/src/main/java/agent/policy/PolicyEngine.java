@@ -403,14 +403,6 @@ public final class PolicyEngine {
     subjects.publish(revision, changes);
   }
 
-  /**
-   * Has requests be judged by the policies of all endpoints as they are; for the start, before a
-   * proxy takes the first request.
-   */
-  public synchronized void publishAll() {
-    subjects.publishAll(repository.revision());
-  }
-
   /** Returns what the policies say of requests, as of {@link #publish}; any thread may ask. */
   public RequestPolicies requests() {
     return subjects.requests();

@@ -49,13 +49,6 @@ final class PolicySubjects {
     }
   }
 
-  /** The same by the policies that all endpoints have now. */
-  void publishAll(long revision) {
-    final Map<Integer, ResolvedPolicy> policies = new TreeMap<>();
-    subjects.forEach((id, subject) -> policies.put(id, subject.policy()));
-    published.publish(revision, policies);
-  }
-
   Subject get(int endpointId) {
     return subjects.get(endpointId);
   }

@@ -19,6 +19,7 @@ import agent.ipcache.Ipcache;
 import agent.node.LocalAddresses;
 import agent.node.WorkloadRoutes;
 import agent.policy.PolicyEngine;
+import agent.policy.PolicyUpdate.EndpointPolicyChange;
 import agent.types.OperationException;
 import agent.types.Refusal;
 import java.util.ArrayDeque;
@@ -224,7 +225,7 @@ public final class Restoration {
           live.engine().refresh(); // the comparison of the ipcache includes the CIDRs
           endpoints.forEach(
               e -> live.engine().policyOf(e.id()).ifPresent(policy -> e.resolved(policy)));
-          live.engine().publishAll(); // what follows starts the proxies
+          publish();
         });
     steps.thenAwait(() -> gains(known));
     steps.thenAwait(() -> Answers.settled(errors, live.ipcache().compare()));
@@ -235,6 +236,17 @@ public final class Restoration {
             policyMaps.synchronize(
                 endpoint.id(), endpoint.policy().identity(), endpoint.policy().entries()),
         endpoint -> endpoint.realized(endpoint.policy(), true));
+  }
+
+  /** Proxies judge by the policies from now on: what follows starts them. */
+  private void publish() {
+    live.engine()
+        .publish(
+            live.engine().requests().revision(),
+            endpoints.stream()
+                .filter(endpoint -> endpoint.policy() != null)
+                .map(e -> new EndpointPolicyChange(e.id(), e.policy(), PolicyDelta.NONE))
+                .toList());
   }
 
   /** Until its identity arrives, peers know an endpoint by the number of the previous run. */
