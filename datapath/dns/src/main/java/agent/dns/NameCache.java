@@ -225,6 +225,11 @@ final class NameCache implements AddressUse {
     return changed;
   }
 
+  /** Returns whether {@link #expire} has left something to its next call. */
+  synchronized boolean hasEnding(Instant now) {
+    return !lost.isEmpty() || !waiting.isEmpty() && !waiting.first().due.isAfter(now);
+  }
+
   /** Whether many addresses wait for a search for connections. */
   @Override
   public boolean isPressing() {

@@ -330,11 +330,10 @@ public final class Names implements AutoCloseable {
       }
     }
     final List<CompletableFuture<Void>> asked = takeFound(now);
-    final Set<String> ended = cache.expire(now, MOST_EXPIRIES);
-    if (ending.addAll(ended)) {
+    if (ending.addAll(cache.expire(now, MOST_EXPIRIES))) {
       writer.changedSoon();
     }
-    if (ended.size() == MOST_EXPIRIES) {
+    if (cache.hasEnding(now)) {
       wake();
     }
     final boolean isStored = writer.write();

@@ -109,9 +109,12 @@ class NameCacheTest {
     for (int i = 0; i < 10; i++) {
       add("n" + i + ".example.com.", 60, i, "192.0.2." + i);
     }
+    assertFalse(cache.hasEnding(START));
     assertEquals(4, cache.expire(START.plusSeconds(1000), 4).size());
+    assertTrue(cache.hasEnding(START.plusSeconds(1000)));
     assertEquals(6, cache.list().size());
     assertEquals(6, cache.expire(START.plusSeconds(1000), 100).size());
+    assertFalse(cache.hasEnding(START.plusSeconds(1000)));
     assertEquals(Set.of(), cache.expire(START.plusSeconds(1000), 100));
   }
 

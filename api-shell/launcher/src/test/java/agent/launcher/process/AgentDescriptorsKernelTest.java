@@ -70,10 +70,10 @@ class AgentDescriptorsKernelTest {
     }
     final TestWorkload workload = node.workload(agent, "new", "app=new");
     agent.expect(200, "GET", "/endpoint/" + workload.id(), null);
-    assertEquals(DESCRIPTORS / 4.0, metric(agent, "agent_api_connections_limit"));
-    assertTrue(metric(agent, "agent_api_connections") <= DESCRIPTORS / 4.0);
+    assertEquals(DESCRIPTORS / 4.0, agent.metric("agent_api_connections_limit"));
+    assertTrue(agent.metric("agent_api_connections") <= DESCRIPTORS / 4.0);
     assertTrue(
-        metric(agent, "agent_api_connections_closed_idle_total") >= CLIENTS - DESCRIPTORS / 4.0,
+        agent.metric("agent_api_connections_closed_idle_total") >= CLIENTS - DESCRIPTORS / 4.0,
         "idle connections are closed to make room");
     assertEquals(
         "Ok", agent.expect(200, "GET", "/healthz", null).json().at("/agent/state").asString());
@@ -120,7 +120,7 @@ class AgentDescriptorsKernelTest {
         """);
     assertEquals("200", curl(client, server, "/public"), agent.log());
     assertEquals("403", curl(client, server, "/secret"), agent.log());
-    assertTrue(metric(agent, "agent_api_connections") <= DESCRIPTORS / 4.0);
+    assertTrue(agent.metric("agent_api_connections") <= DESCRIPTORS / 4.0);
     assertFalse(Files.exists(node.bpfRoot().resolve("agent/endpoints/" + gone.id())));
     assertEquals(
         "Ok", agent.expect(200, "GET", "/healthz", null).json().at("/agent/state").asString());
@@ -211,14 +211,5 @@ class AgentDescriptorsKernelTest {
     final int end = answer.indexOf("\r\n\r\n");
     return end > 0
         && (!length.find() || answer.length() - end - 4 >= Integer.parseInt(length.group(1)));
-  }
-
-  private static double metric(AgentProcess agent, String name) throws Exception {
-    for (final JsonNode metric : agent.expect(200, "GET", "/metrics/", null).json()) {
-      if (metric.get("name").asString().equals(name)) {
-        return metric.get("value").asDouble();
-      }
-    }
-    throw new AssertionError("there is no metric " + name);
   }
 }

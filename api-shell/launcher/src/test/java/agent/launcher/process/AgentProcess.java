@@ -9,6 +9,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import tools.jackson.databind.JsonNode;
 
 /** The daemon as a process of its own, in a node's namespace. */
 final class AgentProcess implements AutoCloseable {
@@ -213,6 +214,16 @@ final class AgentProcess implements AutoCloseable {
 
   String log() throws IOException {
     return Files.readString(log);
+  }
+
+  /** Returns the value of the first metric with this name. */
+  double metric(String name) throws Exception {
+    for (final JsonNode metric : expect(200, "GET", "/metrics/", null).json()) {
+      if (metric.get("name").asString().equals(name)) {
+        return metric.get("value").asDouble();
+      }
+    }
+    throw new AssertionError("there is no metric " + name);
   }
 
   /** SIGTERM, and the exit code. */

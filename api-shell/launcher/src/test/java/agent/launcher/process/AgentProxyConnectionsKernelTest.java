@@ -13,7 +13,6 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import tools.jackson.databind.JsonNode;
 
 /** A client that holds all the connections of the HTTP proxy that it can have. */
 @KernelTest
@@ -72,7 +71,7 @@ class AgentProxyConnectionsKernelTest {
     for (int i = 0; i < HELD; i++) {
       assertServes(open(client));
     }
-    assertEquals(HELD, metric("agent_proxy_connections"));
+    assertEquals(HELD, agent.metric("agent_proxy_connections"));
     final KeptConnection late = open(other);
     assertServes(late);
     assertEquals(
@@ -81,9 +80,9 @@ class AgentProxyConnectionsKernelTest {
       assertServes(connection);
       assertEquals(403, connection.request("GET /secret"));
     }
-    assertEquals(HELD + 1, metric("agent_proxy_connections"));
-    assertEquals(0, metric("agent_proxy_connections_closed_idle_total"));
-    assertEquals(0, metric("agent_proxy_connections_refused_total"));
+    assertEquals(HELD + 1, agent.metric("agent_proxy_connections"));
+    assertEquals(0, agent.metric("agent_proxy_connections_closed_idle_total"));
+    assertEquals(0, agent.metric("agent_proxy_connections_refused_total"));
     try (Stream<Path> open = Files.list(Path.of("/proc/" + agent.pid() + "/fd"))) {
       assertTrue(open.count() < DESCRIPTORS);
     }
@@ -92,17 +91,8 @@ class AgentProxyConnectionsKernelTest {
     }
     assertServes(late);
     assertServes(open(other));
-    assertTrue(metric("agent_proxy_connections_closed_idle_total") >= HELD);
-    assertEquals(0, metric("agent_proxy_connections_refused_total"));
+    assertTrue(agent.metric("agent_proxy_connections_closed_idle_total") >= HELD);
+    assertEquals(0, agent.metric("agent_proxy_connections_refused_total"));
     agent.expect(200, "GET", "/endpoint", null);
-  }
-
-  private int metric(String name) throws Exception {
-    for (final JsonNode metric : agent.expect(200, "GET", "/metrics/", null).json()) {
-      if (metric.get("name").asString().equals(name)) {
-        return metric.get("value").asInt();
-      }
-    }
-    throw new AssertionError("there is no metric " + name);
   }
 }
