@@ -5,9 +5,10 @@ import agent.types.Refusal;
 import java.util.Optional;
 
 /**
- * Gives identities to CIDRs and counts the references. They are local to the node and never shared,
- * so that every answer is there at once. Any thread may read; changes come from one thread at a
- * time, and listeners hear of them on it before the method returns.
+ * Gives identities to CIDRs and to the addresses of names, and counts the references. They are
+ * local to the node and never shared, so that every answer is there at once. Any thread may read;
+ * changes come from one thread at a time, and listeners hear of them on it before the method
+ * returns.
  */
 public interface CidrIdentityAllocator extends IdentityDirectory {
   /**
@@ -22,7 +23,8 @@ public interface CidrIdentityAllocator extends IdentityDirectory {
   Identity acquire(Prefix prefix);
 
   /**
-   * As {@link #acquire}, with the number that the CIDR had in the previous run of the agent.
+   * As {@link #acquire(Prefix)}, with the number that the CIDR had in the previous run of the
+   * agent.
    *
    * @param id the number
    * @param prefix the CIDR
@@ -31,6 +33,25 @@ public interface CidrIdentityAllocator extends IdentityDirectory {
    *     INVALID where the number is not one for CIDRs
    */
   Identity restore(int id, Prefix prefix);
+
+  /**
+   * Takes one reference to the identity of addresses that names have in common.
+   *
+   * @param names the labels, as {@link LabelSet#ofNames} gives them
+   * @return the identity
+   * @throws Refusal EXHAUSTED where no number is free
+   */
+  Identity acquire(LabelSet names);
+
+  /**
+   * As {@link #acquire(LabelSet)}, with a number of the previous run of the agent.
+   *
+   * @param id the number
+   * @param names the labels, as {@link LabelSet#ofNames} gives them
+   * @return the identity
+   * @throws Refusal as of {@link #restore(int, Prefix)}
+   */
+  Identity restore(int id, LabelSet names);
 
   /**
    * Gives one reference back.

@@ -24,10 +24,10 @@ public record Identity(int id, LabelSet labels) implements Comparable<Identity> 
   /** The highest identity that is made from labels of endpoints. */
   public static final int CLUSTER_MAX = 65535;
 
-  /** The lowest identity that is made from a CIDR. */
+  /** The lowest identity that is made from a CIDR or from names. */
   public static final int LOCAL_MIN = 1 << 24;
 
-  /** The highest identity that is made from a CIDR. */
+  /** The highest identity that is made from a CIDR or from names. */
   public static final int LOCAL_MAX = (1 << 25) - 1;
 
   /** Checks that there are labels. */
@@ -50,7 +50,7 @@ public record Identity(int id, LabelSet labels) implements Comparable<Identity> 
     return id >= FIXED_MIN && id <= FIXED_MAX;
   }
 
-  /** Returns whether it is made from a CIDR, and so known on this node only. */
+  /** Returns whether it is made from a CIDR or from names, and so known on this node only. */
   public boolean isLocal() {
     return id >= LOCAL_MIN;
   }
@@ -58,6 +58,14 @@ public record Identity(int id, LabelSet labels) implements Comparable<Identity> 
   /** Returns the CIDR that it is made from, if any. */
   public Optional<Prefix> cidr() {
     return isLocal() ? labels.cidr() : Optional.empty();
+  }
+
+  /**
+   * Returns the prefix outside that all its addresses are in: the CIDR that it is made from, or all
+   * addresses of the family of the names that it is made from; empty for an identity of neither.
+   */
+  public Optional<Prefix> outside() {
+    return isLocal() ? labels.named().or(labels::cidr) : Optional.empty();
   }
 
   /** See {@link LabelSet#sha256()}. */

@@ -23,6 +23,12 @@ public record Label(String source, String key, String value) implements Comparab
   /** The source of the labels of CIDR identities. */
   public static final String CIDR = "cidr";
 
+  /** The source of the labels of names of DNS, whose addresses have an identity in common. */
+  public static final String FQDN = "fqdn";
+
+  /** The source of the labels of services, whose backends have an identity in common. */
+  public static final String SERVICE = "service";
+
   private static final int LONGEST = 1024;
   private static final Comparator<Label> ORDER =
       Comparator.comparing(Label::source).thenComparing(Label::key).thenComparing(Label::value);

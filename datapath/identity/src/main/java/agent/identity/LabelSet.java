@@ -25,15 +25,17 @@ public final class LabelSet implements Iterable<Label> {
   private final List<Label> labels;
   private final int hash;
   private final Prefix cidrOrNull;
+  private final Prefix namedOrNull;
 
   private LabelSet(List<Label> sorted) {
-    this(sorted, null);
+    this(sorted, null, null);
   }
 
-  private LabelSet(List<Label> sorted, Prefix cidrOrNull) {
+  private LabelSet(List<Label> sorted, Prefix cidrOrNull, Prefix namedOrNull) {
     labels = sorted;
     hash = sorted.hashCode();
     this.cidrOrNull = cidrOrNull;
+    this.namedOrNull = namedOrNull;
   }
 
   /**
@@ -41,7 +43,23 @@ public final class LabelSet implements Iterable<Label> {
    */
   static LabelSet ofCidr(Prefix prefix) {
     final Label cidr = new Label(Label.CIDR, prefix.toString(), "");
-    return new LabelSet(List.of(cidr, ReservedIdentity.WORLD.label()), prefix); // in their order
+    final List<Label> inOrder = List.of(cidr, ReservedIdentity.WORLD.label());
+    return new LabelSet(inOrder, prefix, null);
+  }
+
+  /**
+   * Returns the labels of addresses outside the cluster that names have in common: those of the
+   * names, {@code reserved:world} and the label of the family.
+   *
+   * @param names labels of source {@link Label#FQDN} or {@link Label#SERVICE}
+   * @param ipv4 the family
+   */
+  public static LabelSet ofNames(Collection<Label> names, boolean ipv4) {
+    final List<Label> all = new ArrayList<>(names);
+    all.add(ReservedIdentity.WORLD.label());
+    all.add(ReservedIdentity.world(ipv4).label());
+    all.sort(null);
+    return new LabelSet(List.copyOf(all), null, ipv4 ? Prefix.ALL_IPV4 : Prefix.ALL_IPV6);
   }
 
   /** Returns the set of these labels; the same label may be named more than once. */
@@ -132,6 +150,16 @@ public final class LabelSet implements Iterable<Label> {
             .filter(label -> label.source().equals(Label.CIDR))
             .map(label -> Prefix.parse(label.key()))
             .findFirst();
+  }
+
+  /** Returns all addresses of the family where these are the labels of names outside. */
+  Optional<Prefix> named() {
+    return Optional.ofNullable(namedOrNull);
+  }
+
+  /** Returns whether a label is one of these. */
+  public boolean contains(Label label) {
+    return labels.contains(label);
   }
 
   /** Returns whether there is no label. */

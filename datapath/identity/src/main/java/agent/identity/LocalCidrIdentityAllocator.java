@@ -5,7 +5,7 @@ import agent.types.Prefix;
 import java.util.List;
 import java.util.Optional;
 
-/** The identities of CIDRs in this process. */
+/** The identities of CIDRs and of the addresses of names in this process. */
 public final class LocalCidrIdentityAllocator implements CidrIdentityAllocator {
   private final IdentityTable table =
       new IdentityTable(new NumberRange("CIDR identities", Identity.LOCAL_MIN, Identity.LOCAL_MAX));
@@ -21,6 +21,16 @@ public final class LocalCidrIdentityAllocator implements CidrIdentityAllocator {
   @Override
   public Identity restore(int id, Prefix prefix) {
     return table.restore(id, labelsOf(prefix));
+  }
+
+  @Override
+  public Identity acquire(LabelSet names) {
+    return table.acquire(names);
+  }
+
+  @Override
+  public Identity restore(int id, LabelSet names) {
+    return table.restore(id, names);
   }
 
   @Override

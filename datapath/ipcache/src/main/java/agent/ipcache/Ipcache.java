@@ -3,7 +3,6 @@ package agent.ipcache;
 import agent.datapath.manager.spec.IpcacheEntry;
 import agent.datapath.manager.spec.IpcacheProxy;
 import agent.datapath.manager.spec.IpcacheProxy.IpcacheChange;
-import agent.identity.Identity;
 import agent.identity.ReservedIdentity;
 import agent.types.IpAddress;
 import agent.types.Prefix;
@@ -71,16 +70,14 @@ public final class Ipcache {
     return remove(IpcacheSource.ENDPOINT, addresses.stream().map(Prefix::of).toList());
   }
 
-  /** Adds the entries of CIDR identities. */
-  public CompletableFuture<Void> putCidrs(Collection<Identity> cidrs) {
-    return put(
-        IpcacheSource.CIDR, cidrs.stream().map(Ipcache::cidrEntry).sorted(LONGEST_FIRST).toList());
+  /** Adds or changes the entries of prefixes outside, each with its identity. */
+  public CompletableFuture<Void> putOutside(Map<Prefix, Integer> identities) {
+    return put(IpcacheSource.OUTSIDE, outsideEntries(identities).sorted(LONGEST_FIRST).toList());
   }
 
-  /** Removes the entries of CIDR identities that no rule names any more. */
-  public CompletableFuture<Void> removeCidrs(Collection<Identity> cidrs) {
-    return remove(
-        IpcacheSource.CIDR, cidrs.stream().map(cidr -> cidr.cidr().orElseThrow()).toList());
+  /** Removes the entries of prefixes outside that no rule means any more. */
+  public CompletableFuture<Void> removeOutside(List<Prefix> prefixes) {
+    return remove(IpcacheSource.OUTSIDE, prefixes);
   }
 
   /** Replaces the entries of the prefixes whose packets this node receives. */
@@ -112,12 +109,12 @@ public final class Ipcache {
     return write(withCovered(Set.of(prefix)));
   }
 
-  /** Adds the CIDRs of rules below prefixes of the node: they are the node's, too. */
+  /** Adds the prefixes outside below prefixes of the node: they are the node's, too. */
   private Set<Prefix> withCovered(Set<Prefix> touched) {
     final Set<Prefix> all = new TreeSet<>(touched);
     for (final Prefix prefix : touched) {
       if (!prefix.isSingleAddress()) {
-        all.addAll(table.below(IpcacheSource.CIDR, prefix));
+        all.addAll(table.below(IpcacheSource.OUTSIDE, prefix));
       }
     }
     return all;
@@ -135,11 +132,11 @@ public final class Ipcache {
   }
 
   /**
-   * Adds entries of CIDRs and of the node's addresses without writing them; {@link #compare()}
-   * writes them.
+   * Adds entries of prefixes outside and of the node's addresses without writing them; {@link
+   * #compare()} writes them.
    */
-  public void stage(Collection<Identity> cidrs, Set<Prefix> nodePrefixes) {
-    cidrs.forEach(cidr -> table.put(IpcacheSource.CIDR, cidrEntry(cidr)));
+  public void stage(Map<Prefix, Integer> identities, Set<Prefix> nodePrefixes) {
+    outsideEntries(identities).forEach(entry -> table.put(IpcacheSource.OUTSIDE, entry));
     nodeEntries(nodePrefixes).forEach(entry -> table.put(IpcacheSource.NODE, entry));
   }
 
@@ -221,8 +218,9 @@ public final class Ipcache {
         .toList();
   }
 
-  private static IpcacheEntry cidrEntry(Identity identity) {
-    return new IpcacheEntry(identity.cidr().orElseThrow(), identity.id(), 0, false);
+  private static Stream<IpcacheEntry> outsideEntries(Map<Prefix, Integer> identities) {
+    return identities.entrySet().stream()
+        .map(entry -> new IpcacheEntry(entry.getKey(), entry.getValue(), 0, false));
   }
 
   private static IpcacheEntry nodeEntry(Prefix prefix) {

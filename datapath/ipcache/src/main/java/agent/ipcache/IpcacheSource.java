@@ -5,8 +5,8 @@ package agent.ipcache;
  * one prefix, the highest wins; when it is removed, the next one replaces it.
  */
 enum IpcacheSource {
-  /** A CIDR of a rule. */
-  CIDR,
+  /** A CIDR of a rule, or an address of a name that a rule selects. */
+  OUTSIDE,
   /** An address of this node. */
   NODE,
   /** An address of an endpoint of this node. */

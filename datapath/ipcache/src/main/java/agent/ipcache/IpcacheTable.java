@@ -75,11 +75,11 @@ final class IpcacheTable {
         found = entry;
       }
     }
-    return strongest == IpcacheSource.CIDR ? ofNode(found) : found;
+    return strongest == IpcacheSource.OUTSIDE ? ofNode(found) : found;
   }
 
   /**
-   * Returns the entry of a rule's CIDR as one of the node where the node has a wider prefix: the
+   * Returns the entry of a prefix outside as one of the node where the node has a wider prefix: the
    * kernel finds the longest prefix only.
    */
   private IpcacheEntry ofNode(IpcacheEntry cidr) {

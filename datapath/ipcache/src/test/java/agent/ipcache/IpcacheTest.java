@@ -7,14 +7,11 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import agent.datapath.manager.spec.IpcacheEntry;
 import agent.datapath.manager.spec.IpcacheProxy;
 import agent.datapath.manager.spec.IpcacheProxy.IpcacheChange;
-import agent.identity.Identity;
-import agent.identity.Label;
-import agent.identity.LabelSet;
-import agent.identity.LocalCidrIdentityAllocator;
 import agent.types.IpAddress;
 import agent.types.Prefix;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -42,7 +39,7 @@ class IpcacheTest {
   @Test
   void shouldPreferTheEndpointToTheNodeAndTheNodeToARule() {
     ipcache.setNode(Set.of(PREFIX)).join();
-    ipcache.putCidrs(List.of(cidr())).join();
+    ipcache.putOutside(Map.of(PREFIX, 1 << 24)).join();
     ipcache.putEndpoint(7, 300, List.of(ADDRESS)).join();
     assertEquals(
         List.of(List.of(new IpcacheChange(null, NODE)), List.of(new IpcacheChange(NODE, ENDPOINT))),
@@ -52,11 +49,11 @@ class IpcacheTest {
 
   @Test
   void shouldReturnToTheNextSourceWhereTheHighestIsRemoved() {
-    ipcache.putCidrs(List.of(cidr())).join();
+    ipcache.putOutside(Map.of(PREFIX, 1 << 24)).join();
     ipcache.putEndpoint(7, 300, List.of(ADDRESS)).join();
     kernel.commands.clear();
     ipcache.removeEndpoint(List.of(ADDRESS)).join();
-    ipcache.removeCidrs(List.of(cidr())).join();
+    ipcache.removeOutside(List.of(PREFIX)).join();
     assertEquals(
         List.of(List.of(new IpcacheChange(ENDPOINT, CIDR)), List.of(new IpcacheChange(CIDR, null))),
         kernel.commands);
@@ -67,7 +64,7 @@ class IpcacheTest {
     ipcache.putEndpoint(7, 300, List.of(ADDRESS)).join();
     kernel.commands.clear();
     ipcache.putEndpoint(7, 300, List.of(ADDRESS)).join();
-    ipcache.removeCidrs(List.of(cidr())).join();
+    ipcache.removeOutside(List.of(PREFIX)).join();
     ipcache.setNode(Set.of()).join();
     assertEquals(List.of(), kernel.commands);
   }
@@ -103,7 +100,7 @@ class IpcacheTest {
   @Test
   void shouldMakeTheCidrsOfRulesBelowAPrefixOfTheNodeTheNodes() {
     final Prefix wide = Prefix.parse("10.5.0.0/16");
-    ipcache.putCidrs(List.of(cidr())).join();
+    ipcache.putOutside(Map.of(PREFIX, 1 << 24)).join();
     assertEquals(CIDR, kernel.held.get(PREFIX));
     ipcache.addNode(wide).join();
     assertEquals(NODE, kernel.held.get(PREFIX), "the longest prefix is the rule's");
@@ -156,18 +153,14 @@ class IpcacheTest {
   /** Else an address has the identity of the wider one for a moment. */
   @Test
   void shouldAddLongerPrefixesOfRulesFirst() {
-    final LocalCidrIdentityAllocator allocator = new LocalCidrIdentityAllocator();
-    final List<String> prefixes = List.of("10.0.0.0/8", "10.5.0.9/32", "fd00::/16", "10.5.0.0/16");
-    ipcache
-        .putCidrs(prefixes.stream().map(text -> allocator.acquire(Prefix.parse(text))).toList())
-        .join();
+    final Map<Prefix, Integer> identities = new LinkedHashMap<>();
+    for (final String text : List.of("10.0.0.0/8", "10.5.0.9/32", "fd00::/16", "10.5.0.0/16")) {
+      identities.put(Prefix.parse(text), (1 << 24) + identities.size());
+    }
+    ipcache.putOutside(identities).join();
     assertEquals(
         List.of("10.5.0.9/32", "fd00::/16", "10.5.0.0/16", "10.0.0.0/8"),
         kernel.commands.getFirst().stream().map(it -> it.prefix().toString()).toList());
-  }
-
-  private static Identity cidr() {
-    return new Identity(1 << 24, LabelSet.of(new Label(Label.CIDR, PREFIX.toString(), "")));
   }
 
   /** A start stages the entries of all sources; one comparison writes them. */
@@ -179,8 +172,7 @@ class IpcacheTest {
     kernel.commands.clear();
     ipcache.stageEndpoint(7, 300, List.of(ADDRESS));
     final Prefix prefix = Prefix.parse("198.51.100.0/24");
-    final Identity outside = new LocalCidrIdentityAllocator().acquire(prefix);
-    ipcache.stage(List.of(outside), Set.of(Prefix.of(node)));
+    ipcache.stage(Map.of(prefix, 1 << 24), Set.of(Prefix.of(node)));
     assertEquals(List.of(), kernel.commands);
     assertTrue(ipcache.isNode(node));
     final List<IpcacheEntry> before = ipcache.inKernel().join();
@@ -191,7 +183,7 @@ class IpcacheTest {
     final List<IpcacheEntry> after = ipcache.inKernel().join();
     assertTrue(after.contains(ENDPOINT));
     assertTrue(after.contains(new IpcacheEntry(Prefix.of(node), 1, 0, true)));
-    assertTrue(after.contains(new IpcacheEntry(prefix, outside.id(), 0, false)));
+    assertTrue(after.contains(new IpcacheEntry(prefix, 1 << 24, 0, false)));
     assertEquals(before.size() + 3, after.size());
   }
 

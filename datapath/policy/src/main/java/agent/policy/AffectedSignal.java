@@ -19,11 +19,11 @@ final class AffectedSignal {
     value.onPolicyAffected();
   }
 
-  /** Calls the observer, unless the signal is raised already. */
-  void raise() {
+  /** Calls the observer where something is affected, unless the signal is raised already. */
+  void raise(boolean isAffected) {
     final PolicyObserver current;
     synchronized (this) {
-      if (isRaised) {
+      if (isRaised || !isAffected) {
         return;
       }
       isRaised = true;

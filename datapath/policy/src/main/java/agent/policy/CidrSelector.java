@@ -29,7 +29,11 @@ public record CidrSelector(Prefix prefix, List<Prefix> except) implements PeerSe
         .isPresent();
   }
 
-  /** Returns the prefix that an identity stands for, where it stands for a CIDR or the world. */
+  /**
+   * Returns the prefix that an identity stands for, where it stands for a CIDR or the world. What
+   * names have in common stands for the world of its family: an address of names that a CIDR of a
+   * rule covers has the identity of a CIDR ({@link NamedAddresses}).
+   */
   static Optional<Prefix> prefixOf(Identity identity) {
     if (identity.id() == ReservedIdentity.WORLD_IPV4.id()) {
       return Optional.of(Prefix.ALL_IPV4);
@@ -37,7 +41,7 @@ public record CidrSelector(Prefix prefix, List<Prefix> except) implements PeerSe
     if (identity.id() == ReservedIdentity.WORLD_IPV6.id()) {
       return Optional.of(Prefix.ALL_IPV6);
     }
-    return identity.cidr();
+    return identity.outside();
   }
 
   /** Returns the prefixes that need an identity. */

@@ -48,7 +48,7 @@ public enum Entity implements PeerSelector {
   private static boolean isWorld(Identity identity, boolean ipv4) {
     return identity.id() == ReservedIdentity.WORLD.id()
         || identity.id() == ReservedIdentity.world(ipv4).id()
-        || identity.cidr().map(Prefix::isIpv4).filter(own -> own == ipv4).isPresent();
+        || identity.outside().map(Prefix::isIpv4).filter(own -> own == ipv4).isPresent();
   }
 
   /** Returns the entity with this name. */

@@ -1,5 +1,7 @@
 package agent.policy;
 
+import agent.identity.Label;
+
 /**
  * Selects the addresses of DNS names.
  *
@@ -14,6 +16,11 @@ public record FqdnSelector(NamePattern pattern) implements NamedSelector<String>
   @Override
   public String onlyName() {
     return pattern.isName() ? pattern.toString() : null;
+  }
+
+  @Override
+  public Label label() {
+    return new Label(Label.FQDN, text(), "");
   }
 
   @Override

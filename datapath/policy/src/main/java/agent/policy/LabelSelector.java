@@ -3,6 +3,7 @@ package agent.policy;
 import agent.identity.Identity;
 import agent.identity.LabelSet;
 import agent.identity.ReservedIdentity;
+import agent.types.Prefix;
 import java.util.List;
 import java.util.stream.Collectors;
 
@@ -39,6 +40,13 @@ public final class LabelSelector implements PeerSelector {
   @Override
   public boolean selects(Identity identity) {
     return (!endpointsOnly || isEndpoint(identity)) && selects(labelsOf(identity));
+  }
+
+  /** Returns the prefixes whose labels it names. */
+  List<Prefix> prefixes() {
+    return endpointsOnly
+        ? List.of()
+        : requirements.stream().flatMap(requirement -> requirement.prefix().stream()).toList();
   }
 
   private static boolean isEndpoint(Identity identity) {

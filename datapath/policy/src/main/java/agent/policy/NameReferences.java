@@ -1,6 +1,5 @@
 package agent.policy;
 
-import agent.identity.CidrIdentityAllocator;
 import agent.identity.Identity;
 import agent.types.IpAddress;
 import agent.types.Prefix;
@@ -9,7 +8,6 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.HashSet;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -17,44 +15,32 @@ import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * The addresses of names, and the references of the rules' names to the identities of these
- * addresses: an address of a name that a rule selects has an identity as a CIDR of one address has.
- * A name that no rule selects has none.
+ * The names by which rules select addresses, and the addresses that they have. Only those of names
+ * that a rule selects have an identity.
  *
  * @param <N> a name
  * @param <S> a selector by names
  */
 final class NameReferences<N, S extends NamedSelector<N>> {
-  /** What a selector has. */
+  /** What a selector has: its addresses, each with the number of its names that have it. */
   private static final class Use {
-    private final Map<Prefix, Held> addresses = new ConcurrentHashMap<>();
+    private final Map<Prefix, Integer> addresses = new ConcurrentHashMap<>();
     private int rules;
   }
 
-  /**
-   * An address of a selector.
-   *
-   * @param identity the identity to which the selector has a reference
-   * @param names how many of its names have the address
-   */
-  private record Held(int identity, int names) {}
-
   private final Class<S> kind;
-  private final CidrIdentityAllocator allocator;
+  private final NamedAddresses addresses;
   private final Map<N, Set<Prefix>> names = new HashMap<>();
   private final Map<S, Use> uses = new ConcurrentHashMap<>();
   private final Map<N, S> ofOneName = new HashMap<>();
   private final Set<S> ofManyNames = new HashSet<>();
-  private final List<Integer> released = new ArrayList<>();
   private volatile Set<N> wanted = Set.of();
 
   NameReferences(
-      Class<S> kind,
-      CidrIdentityAllocator allocator,
-      Map<N, ? extends Collection<IpAddress>> names) {
+      Class<S> kind, NamedAddresses addresses, Map<N, ? extends Collection<IpAddress>> names) {
     this.kind = kind;
-    this.allocator = allocator;
-    names.forEach((name, addresses) -> this.names.put(name, prefixes(addresses)));
+    this.addresses = addresses;
+    names.forEach((name, known) -> this.names.put(name, prefixes(known)));
   }
 
   private static Set<Prefix> prefixes(Collection<IpAddress> addresses) {
@@ -93,31 +79,13 @@ final class NameReferences<N, S extends NamedSelector<N>> {
     return all;
   }
 
-  /** Returns every address that names of these rules have. */
-  Set<Prefix> prefixesOf(List<Rule> rules) {
-    final Set<Prefix> all = new TreeSet<>();
-    selectorsOf(rules).forEach(selector -> all.addAll(matching(selector).keySet()));
-    return all;
+  /** Adds the use by rules, and the addresses that their selectors gain to the moves. */
+  void acquire(List<Rule> rules, NamedAddresses.Moves moves) {
+    selectorsOf(rules).forEach(selector -> acquire(selector, moves));
+    publishWanted();
   }
 
-  /** Takes the references of rules, all or none. */
-  void acquire(List<Rule> rules) {
-    final List<S> taken = new ArrayList<>();
-    try {
-      for (final S selector : selectorsOf(rules)) {
-        acquire(selector);
-        taken.add(selector);
-      }
-    } catch (Refusal refusal) {
-      taken.forEach(this::drop);
-      release();
-      throw refusal;
-    } finally {
-      publishWanted();
-    }
-  }
-
-  private void acquire(S selector) {
+  private void acquire(S selector, NamedAddresses.Moves moves) {
     final Use known = uses.get(selector);
     if (known != null) {
       known.rules++;
@@ -125,21 +93,14 @@ final class NameReferences<N, S extends NamedSelector<N>> {
     }
     final Use use = new Use();
     use.rules = 1;
-    try {
-      matching(selector)
-          .forEach(
-              (prefix, count) ->
-                  use.addresses.put(prefix, new Held(allocator.acquire(prefix).id(), count)));
-    } catch (Refusal refusal) {
-      use.addresses.values().forEach(held -> allocator.release(held.identity()));
-      throw refusal;
-    }
+    use.addresses.putAll(matching(selector));
     uses.put(selector, use);
     if (selector.onlyName() != null) {
       ofOneName.put(selector.onlyName(), selector);
     } else {
       ofManyNames.add(selector);
     }
+    addresses.use(selector, use.addresses.keySet(), moves);
   }
 
   /** Returns each address of the names of a selector with the number of these names. */
@@ -158,7 +119,7 @@ final class NameReferences<N, S extends NamedSelector<N>> {
     return found;
   }
 
-  /** Ends the use by rules; {@link #release} gives the references back. */
+  /** Ends the use by rules. */
   void drop(List<Rule> rules) {
     selectorsOf(rules).forEach(this::drop);
     publishWanted();
@@ -170,7 +131,7 @@ final class NameReferences<N, S extends NamedSelector<N>> {
       uses.remove(selector);
       ofOneName.remove(selector.onlyName());
       ofManyNames.remove(selector);
-      use.addresses.values().forEach(held -> released.add(held.identity()));
+      addresses.drop(selector, use.addresses.keySet());
     }
   }
 
@@ -180,56 +141,47 @@ final class NameReferences<N, S extends NamedSelector<N>> {
     }
   }
 
-  /** Gives back the references that are not needed any more. */
-  void release() {
-    released.forEach(allocator::release);
-    released.clear();
-  }
-
   /** Returns the identities of a selector's addresses. */
   Set<Integer> identitiesOf(S selector) {
     final Set<Integer> identities = new TreeSet<>();
     final Use use = uses.get(selector);
     if (use != null) {
-      use.addresses.values().forEach(held -> identities.add(held.identity()));
+      use.addresses.keySet().forEach(address -> identities.add(addresses.identityOf(address)));
     }
     return identities;
   }
 
   /**
-   * Returns whether an identity is that of an address which a name of the selector has now; any
+   * Returns whether an identity is that of addresses which names of the selector have now; any
    * thread may call.
    */
   boolean selects(S selector, Identity identity) {
     final Use use = uses.get(selector);
-    return use != null && identity.cidr().filter(use.addresses::containsKey).isPresent();
-  }
-
-  /** Hears which identities a selector gains and loses. */
-  interface Listener<S> {
-    /** The selector has an address with this identity from now on. */
-    void onGained(S selector, int identity);
-
-    /** The selector has no address with this identity any more. */
-    void onLost(S selector, int identity);
+    return use != null
+        && identity.outside().isPresent()
+        && (identity.labels().contains(selector.label())
+            || identity.cidr().filter(use.addresses::containsKey).isPresent());
   }
 
   /**
-   * Gives names other addresses, all or none. References that are not needed any more are given
-   * back by {@link #release}.
+   * Gives names other addresses, all or none.
    *
    * @param changed names with all addresses that they have now; none for a name that is gone
-   * @param listener hears of every identity that a selector gains or loses
+   * @throws Refusal EXHAUSTED where an address can have no identity
    */
-  void change(Map<N, ? extends Collection<IpAddress>> changed, Listener<S> listener) {
-    final Map<N, Set<Prefix>> after = new LinkedHashMap<>();
-    changed.forEach((name, addresses) -> after.put(name, prefixes(addresses)));
-    final List<Integer> held = new ArrayList<>();
+  void change(Map<N, ? extends Collection<IpAddress>> changed) {
+    final Map<N, Set<Prefix>> before = new HashMap<>();
+    final NamedAddresses.Moves moves = new NamedAddresses.Moves();
+    changed.forEach(
+        (name, after) -> {
+          before.put(name, names.getOrDefault(name, Set.of()));
+          change(name, prefixes(after), moves);
+        });
     try {
-      after.forEach((name, prefixes) -> hold(name, prefixes, held));
-      after.forEach((name, prefixes) -> change(name, prefixes, listener));
-    } finally {
-      held.forEach(allocator::release);
+      addresses.apply(moves, Map.of());
+    } catch (Refusal refusal) {
+      before.forEach((name, prefixes) -> change(name, prefixes, new NamedAddresses.Moves()));
+      throw refusal;
     }
   }
 
@@ -252,57 +204,23 @@ final class NameReferences<N, S extends NamedSelector<N>> {
     }
   }
 
-  /** Takes a reference to each new address that a selector will have, so that none is missing. */
-  private void hold(N name, Set<Prefix> after, List<Integer> held) {
-    if (!selecting(name).isEmpty()) {
-      final Set<Prefix> gained = new TreeSet<>(after);
-      gained.removeAll(names.getOrDefault(name, Set.of()));
-      gained.forEach(prefix -> held.add(allocator.acquire(prefix).id()));
-    }
-  }
-
-  private void change(N name, Set<Prefix> after, Listener<S> listener) {
+  private void change(N name, Set<Prefix> after, NamedAddresses.Moves moves) {
     final Set<Prefix> before = names.getOrDefault(name, Set.of());
     for (final S selector : selecting(name)) {
-      final Map<Prefix, Held> addresses = uses.get(selector).addresses;
+      final Map<Prefix, Integer> counts = uses.get(selector).addresses;
       for (final Prefix prefix : after) {
-        if (!before.contains(prefix) && gain(addresses, prefix)) {
-          listener.onGained(selector, addresses.get(prefix).identity());
+        if (!before.contains(prefix) && counts.merge(prefix, 1, Integer::sum) == 1) {
+          moves.gain(prefix, selector);
         }
       }
       for (final Prefix prefix : before) {
-        if (!after.contains(prefix)) {
-          final int lost = lose(addresses, prefix);
-          if (lost != 0) {
-            listener.onLost(selector, lost);
-            released.add(lost);
-          }
+        if (!after.contains(prefix)
+            && counts.computeIfPresent(prefix, (same, n) -> n == 1 ? null : n - 1) == null) {
+          moves.lose(prefix, selector);
         }
       }
     }
     put(name, after);
-  }
-
-  /** Returns whether no other name of the selector has the address. */
-  private boolean gain(Map<Prefix, Held> addresses, Prefix prefix) {
-    final Held held = addresses.get(prefix);
-    addresses.put(
-        prefix,
-        held == null
-            ? new Held(allocator.acquire(prefix).id(), 1)
-            : new Held(held.identity(), held.names() + 1));
-    return held == null;
-  }
-
-  /** Returns the identity of an address that no name of the selector has any more; or 0. */
-  private static int lose(Map<Prefix, Held> addresses, Prefix prefix) {
-    final Held held = addresses.get(prefix);
-    if (held == null || held.names() > 1) {
-      addresses.computeIfPresent(prefix, (p, h) -> new Held(h.identity(), h.names() - 1));
-      return 0;
-    }
-    addresses.remove(prefix);
-    return held.identity();
   }
 
   private List<S> selecting(N name) {

@@ -1,6 +1,7 @@
 package agent.policy;
 
 import agent.identity.Identity;
+import agent.identity.Label;
 
 /**
  * Selects the addresses that names have now. The names say nothing of an identity by itself: {@link
@@ -14,6 +15,9 @@ sealed interface NamedSelector<N> extends PeerSelector permits FqdnSelector, Ser
 
   /** Returns its only name; null where it has any number of names. */
   N onlyName();
+
+  /** Returns the label of identities whose addresses it selects. */
+  Label label();
 
   @Override
   default boolean selects(Identity identity) {

@@ -1,6 +1,5 @@
 package agent.policy;
 
-import agent.identity.CidrIdentityAllocator;
 import agent.identity.Identity;
 import agent.types.IpAddress;
 import agent.types.Prefix;
@@ -10,19 +9,20 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.TreeSet;
 
 /** The names by which rules select addresses: those of DNS and those of services. */
 final class PeerNames {
+  private final NamedAddresses addresses;
   private final NameReferences<String, FqdnSelector> dns;
   private final NameReferences<ServiceName, ServiceSelector> services;
 
   PeerNames(
-      CidrIdentityAllocator allocator,
+      NamedAddresses addresses,
       Map<String, ? extends Collection<IpAddress>> dns,
       Map<ServiceName, ? extends Collection<IpAddress>> services) {
-    this.dns = new NameReferences<>(FqdnSelector.class, allocator, dns);
-    this.services = new NameReferences<>(ServiceSelector.class, allocator, services);
+    this.addresses = addresses;
+    this.dns = new NameReferences<>(FqdnSelector.class, addresses, dns);
+    this.services = new NameReferences<>(ServiceSelector.class, addresses, services);
   }
 
   NameReferences<String, FqdnSelector> dns() {
@@ -33,35 +33,29 @@ final class PeerNames {
     return services;
   }
 
-  /** Returns every address that names of these rules have. */
-  Set<Prefix> prefixesOf(List<Rule> rules) {
-    final Set<Prefix> all = new TreeSet<>(dns.prefixesOf(rules));
-    all.addAll(services.prefixesOf(rules));
-    return all;
-  }
-
-  /** Takes the references of rules, all or none. */
-  void acquire(List<Rule> rules) {
-    dns.acquire(rules);
+  /**
+   * Takes the references of rules, all or none.
+   *
+   * @param former the numbers that addresses had in the previous run, which they keep
+   */
+  void acquire(List<Rule> rules, Map<Prefix, Integer> former) {
+    final NamedAddresses.Moves moves = new NamedAddresses.Moves();
+    rules.forEach(rule -> addresses.use(rule.namedPrefixes(), moves));
+    dns.acquire(rules, moves);
+    services.acquire(rules, moves);
     try {
-      services.acquire(rules);
+      addresses.apply(moves, former);
     } catch (Refusal refusal) {
-      dns.drop(rules);
-      dns.release();
+      drop(rules);
       throw refusal;
     }
   }
 
-  /** Ends the use by rules; {@link #release} gives the references back. */
+  /** Ends the use by rules; {@link NamedAddresses#release} gives the references back. */
   void drop(List<Rule> rules) {
     dns.drop(rules);
     services.drop(rules);
-  }
-
-  /** Gives back the references that are not needed any more. */
-  void release() {
-    dns.release();
-    services.release();
+    rules.forEach(rule -> addresses.drop(rule.namedPrefixes()));
   }
 
   /** Returns the identities of a selector's addresses. */
@@ -73,7 +67,7 @@ final class PeerNames {
   }
 
   /**
-   * Returns whether an identity is that of an address which the selector has now; any thread may
+   * Returns whether an identity is that of addresses which the selector has now; any thread may
    * call.
    */
   boolean selects(NamedSelector<?> selector, Identity identity) {

@@ -30,8 +30,7 @@ import java.util.function.Supplier;
  */
 public final class PolicyEngine {
   private final PolicyContext context;
-  private final SelectorCache selectors;
-  private final CidrReferences cidrs;
+  private final SelectorCache selectors = new SelectorCache();
   private final RuleReferences references;
   private final PolicySubjects subjects = new PolicySubjects();
   private final EndpointPorts endpointPorts = new EndpointPorts();
@@ -47,13 +46,11 @@ public final class PolicyEngine {
     final PolicyState state = stored.state();
     this.context = context;
     hold = new RulesHold(stored.unreadable());
-    cidrs = new CidrReferences(context.cidrIdentities(), state);
-    final PeerNames names =
-        new PeerNames(context.cidrIdentities(), context.names(), context.services());
-    selectors = new SelectorCache(names);
-    references = new RuleReferences(cidrs, names, selectors);
+    references = new RuleReferences(context, state, selectors);
     resolution = new EnforcedResolution(selectors, endpointPorts, hold, context);
-    changes = new SubjectChanges(subjects, resolution, cidrs, trace, context.mapCapacity());
+    changes =
+        new SubjectChanges(
+            subjects, resolution, references.outside(), trace, context.mapCapacity());
     repository = new PolicyRepository(state.revision(), RuleReader.read(state.rules()));
   }
 
@@ -104,7 +101,7 @@ public final class PolicyEngine {
    */
   public synchronized void keepCidr(Prefix cidr, int identity) {
     if (hold.stands()) {
-      hold.keepCidr(context.cidrIdentities().restore(identity, cidr).id());
+      hold.keepCidr(cidr, identity, context.cidrIdentities(), references.outside());
     }
   }
 
@@ -140,7 +137,7 @@ public final class PolicyEngine {
           return;
         }
       }
-      affectedByIdentities.raise();
+      affectedByIdentities.raise(true);
     }
   }
 
@@ -247,6 +244,7 @@ public final class PolicyEngine {
     final List<Rule> added = repository.missing(after);
     final Set<Integer> markedBefore = changes.marked();
     references.use(added);
+    markAffected();
     final Map<Integer, ResolvedPolicy> resolved = new TreeMap<>();
     final Map<Integer, ResolvedPolicy> bridged = new TreeMap<>();
     try {
@@ -257,8 +255,7 @@ public final class PolicyEngine {
       affected.forEach(endpoint -> resolved.put(endpoint, changes.resolve(endpoint, after)));
       context.store().save(references.stateOf(after));
     } catch (RuntimeException e) {
-      references.drop(added);
-      references.release(added);
+      references.takeBack(added);
       throw e;
     }
     changes.mark(subjects.selectedBy(added));
@@ -266,14 +263,23 @@ public final class PolicyEngine {
     previous = repository;
     repository = after;
     references.drop(removed);
+    markAffected();
     final List<EndpointPolicyChange> bridges = subjects.change(bridged);
     final PolicyUpdate update = changes.settle(repository, resolved).after(bridges);
     references.release(removed);
+    affectedByIdentities.raise(references.isOutdated());
     return update.then(settle());
   }
 
   private PolicyUpdate settle() {
+    markAffected();
     return changes.settle(repository, Map.of());
+  }
+
+  private void markAffected() {
+    references
+        .takeAffected()
+        .forEach((selector, peers) -> changes.mark(subjects.dependingOn(Set.of(selector)), peers));
   }
 
   /**
@@ -351,7 +357,8 @@ public final class PolicyEngine {
    * @return the changes to carry out
    */
   public synchronized PolicyUpdate names(Map<String, ? extends Collection<IpAddress>> changed) {
-    return renamed(references.change(references.dns(), changed));
+    references.dns().change(changed);
+    return renamed();
   }
 
   /**
@@ -364,7 +371,8 @@ public final class PolicyEngine {
    */
   public synchronized PolicyUpdate services(
       Map<ServiceName, ? extends Collection<IpAddress>> changed) {
-    return renamed(references.change(references.services(), changed));
+    references.services().change(changed);
+    return renamed();
   }
 
   /** Does so where no rule selects one of them; elsewhere does nothing and returns false. */
@@ -373,9 +381,7 @@ public final class PolicyEngine {
     return references.services().takeUnselected(changed);
   }
 
-  private PolicyUpdate renamed(Map<PeerSelector, Set<Integer>> affected) {
-    affected.forEach(
-        (selector, peers) -> changes.mark(subjects.dependingOn(Set.of(selector)), peers));
+  private PolicyUpdate renamed() {
     final PolicyUpdate update = settle().ofSameRules();
     references.release(List.of());
     return update.then(settle());
@@ -435,7 +441,8 @@ public final class PolicyEngine {
    */
   public synchronized PolicyUpdate refresh() {
     affectedByIdentities.clear();
-    return settle().ofSameRules();
+    affectedByIdentities.raise(references.settle());
+    return renamed();
   }
 
   /**
@@ -455,9 +462,12 @@ public final class PolicyEngine {
     return resolution.whole(identity, ports, repository);
   }
 
-  /** Returns the identities of all CIDRs: the ipcache holds them besides endpoints and nodes. */
-  public synchronized List<Identity> cidrIdentities() {
-    return cidrs.present();
+  /**
+   * Returns the prefixes outside that have an identity, each with its number: the ipcache holds
+   * them besides endpoints and nodes.
+   */
+  public synchronized Map<Prefix, Integer> outsidePrefixes() {
+    return references.outside().all();
   }
 
   /** Returns all rules; throws OperationException where {@link #isHeld()}. */

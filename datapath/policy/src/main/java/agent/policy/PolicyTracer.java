@@ -105,6 +105,14 @@ final class PolicyTracer {
                     new Label(Label.CIDR, prefix.toString(), ""), ReservedIdentity.WORLD.label()));
       }
     }
+    for (final boolean ipv4 : new boolean[] {true, false}) {
+      if (labels.contains(ReservedIdentity.world(ipv4).label())) {
+        final List<Label> names = labels.stream().filter(PolicyTracer::isName).toList();
+        if (!names.isEmpty()) {
+          return new Identity(SOME_CIDR - number, LabelSet.ofNames(names, ipv4));
+        }
+      }
+    }
     final Optional<Label> reserved =
         labels.stream().filter(label -> label.source().equals(Label.RESERVED)).findFirst();
     if (reserved.isEmpty()) {
@@ -114,6 +122,10 @@ final class PolicyTracer {
         .filter(identity -> identity.labels().equals(LabelSet.of(reserved.get())))
         .findFirst()
         .orElseThrow(() -> Refusal.invalid(field, "'" + reserved.get() + "' is no identity"));
+  }
+
+  private static boolean isName(Label label) {
+    return label.source().equals(Label.FQDN) || label.source().equals(Label.SERVICE);
   }
 
   /** The end that the flow is opened to: rules of both directions mean its named ports. */

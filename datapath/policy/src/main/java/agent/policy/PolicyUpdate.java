@@ -1,7 +1,6 @@
 package agent.policy;
 
 import agent.datapath.manager.spec.PolicyDelta;
-import agent.identity.Identity;
 import agent.types.Refusal;
 import java.util.ArrayList;
 import java.util.List;
@@ -12,10 +11,10 @@ import java.util.TreeMap;
  * The writes that a change of rules, endpoints or identities needs. The order matters, so that the
  * ipcache gives no packet an identity that the policy maps lack, nothing that is allowed before and
  * after is dropped meanwhile, and nothing passes that is denied before and after: change the policy
- * maps of {@code bridges}, add the ipcache entries of {@code cidrsAdded}, change the policy maps of
- * {@code endpoints}, remove the ipcache entries of {@code cidrsRemoved}, change the policy maps of
- * {@code cleanups}. An ipcache entry of an endpoint or of the node takes precedence over one of a
- * CIDR with the same prefix.
+ * maps of {@code bridges}, put the ipcache entries that {@code outside} adds, change the policy
+ * maps of {@code endpoints}, remove the ipcache entries that {@code outside} removes, change the
+ * policy maps of {@code cleanups}. An ipcache entry of an endpoint or of the node takes precedence
+ * over one of a CIDR with the same prefix.
  *
  * @param revision the revision of the rules now
  * @param bridges endpoints to which the rules before the change say something of the identities
@@ -23,8 +22,7 @@ import java.util.TreeMap;
  * @param endpoints the endpoints whose policy changes
  * @param failures endpoints whose new policy does not fit into the map, which has a reduced one:
  *     allows that both policies have, as far as they fit, and the new denies
- * @param cidrsAdded identities of CIDRs that were added
- * @param cidrsRemoved identities of CIDRs that were removed
+ * @param outside the prefixes outside whose identities change
  * @param cleanups endpoints whose policy maps hold entries of identities that were removed, or have
  *     room for their denies only now; for an endpoint in both lists this is the final policy
  */
@@ -33,35 +31,31 @@ public record PolicyUpdate(
     List<EndpointPolicyChange> bridges,
     List<EndpointPolicyChange> endpoints,
     Map<Integer, Refusal> failures,
-    List<Identity> cidrsAdded,
-    List<Identity> cidrsRemoved,
+    OutsideChanges outside,
     List<EndpointPolicyChange> cleanups) {
 
   PolicyUpdate with(EndpointPolicyChange last) {
     final List<EndpointPolicyChange> all = new ArrayList<>(endpoints);
     all.add(last);
-    return new PolicyUpdate(revision, bridges, all, failures, cidrsAdded, cidrsRemoved, cleanups);
+    return new PolicyUpdate(revision, bridges, all, failures, outside, cleanups);
   }
 
   PolicyUpdate after(List<EndpointPolicyChange> otherBridges) {
-    return new PolicyUpdate(
-        revision, otherBridges, endpoints, failures, cidrsAdded, cidrsRemoved, cleanups);
+    return new PolicyUpdate(revision, otherBridges, endpoints, failures, outside, cleanups);
   }
 
   /** Returns this update for a change of identities alone, while the rules stay as they are. */
   PolicyUpdate ofSameRules() {
-    return cidrsAdded.isEmpty()
+    return outside.added().isEmpty()
         ? this
-        : new PolicyUpdate(
-            revision, endpoints, List.of(), failures, cidrsAdded, cidrsRemoved, cleanups);
+        : new PolicyUpdate(revision, endpoints, List.of(), failures, outside, cleanups);
   }
 
   private boolean isEmpty() {
     return bridges.isEmpty()
         && endpoints.isEmpty()
         && failures.isEmpty()
-        && cidrsAdded.isEmpty()
-        && cidrsRemoved.isEmpty()
+        && outside.isEmpty()
         && cleanups.isEmpty();
   }
 
@@ -72,15 +66,11 @@ public record PolicyUpdate(
     }
     final Map<Integer, Refusal> allFailures = new TreeMap<>(failures);
     allFailures.putAll(release.failures);
-    final List<Identity> added = new ArrayList<>(cidrsAdded);
-    added.addAll(release.cidrsAdded);
-    final List<Identity> removed = new ArrayList<>(cidrsRemoved);
-    removed.addAll(release.cidrsRemoved);
     final List<EndpointPolicyChange> last = new ArrayList<>(cleanups);
     last.addAll(release.endpoints);
     last.addAll(release.cleanups);
     return new PolicyUpdate(
-        release.revision, bridges, endpoints, allFailures, added, removed, last);
+        release.revision, bridges, endpoints, allFailures, outside.then(release.outside), last);
   }
 
   /**

@@ -3,7 +3,10 @@ package agent.policy;
 import agent.identity.Label;
 import agent.identity.LabelPattern;
 import agent.identity.LabelSet;
+import agent.types.Prefix;
+import agent.types.Refusal;
 import java.util.List;
+import java.util.Optional;
 
 /**
  * One requirement of a label selector.
@@ -44,6 +47,18 @@ record Requirement(LabelPattern label, Operator operator) implements Comparable<
   boolean asksForReserved() {
     return (operator == Operator.IN || operator == Operator.EXISTS)
         && (label.source().equals(Label.RESERVED) || label.source().equals(Label.CIDR));
+  }
+
+  /** Returns the prefix whose label it names, if any. */
+  Optional<Prefix> prefix() {
+    if (!label.source().equals(Label.CIDR)) {
+      return Optional.empty();
+    }
+    try {
+      return Optional.of(Prefix.parse(label.key()));
+    } catch (Refusal notPrefix) {
+      return Optional.empty();
+    }
   }
 
   @Override

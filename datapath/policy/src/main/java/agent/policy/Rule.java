@@ -99,6 +99,22 @@ final class Rule {
     return new ArrayList<>(all);
   }
 
+  /**
+   * Returns the prefixes that the rule may mean alone, each once: those that need an identity, and
+   * those that selectors name by their label.
+   */
+  Set<Prefix> namedPrefixes() {
+    final Set<Prefix> all = new LinkedHashSet<>();
+    for (final PeerSelector selector : selectors()) {
+      if (selector instanceof CidrSelector cidr) {
+        all.addAll(cidr.prefixes());
+      } else if (selector instanceof LabelSelector labelled) {
+        all.addAll(labelled.prefixes());
+      }
+    }
+    return all;
+  }
+
   @Override
   public boolean equals(Object other) {
     return this == other

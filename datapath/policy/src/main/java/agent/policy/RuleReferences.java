@@ -1,11 +1,9 @@
 package agent.policy;
 
 import agent.identity.Identity;
-import agent.types.IpAddress;
 import agent.types.Prefix;
 import agent.types.Refusal;
 import agent.types.ServiceName;
-import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -17,14 +15,47 @@ import java.util.TreeSet;
  * the identities that they select.
  */
 final class RuleReferences {
+  /** So many addresses are given the identity of the present rules at a time. */
+  private static final int MOST_SETTLED = 1024;
+
   private final CidrReferences cidrs;
+  private final NamedAddresses addresses;
+  private final OutsidePrefixes outside;
   private final PeerNames names;
   private final SelectorCache selectors;
+  private Map<PeerSelector, Set<Integer>> affected = new HashMap<>();
 
-  RuleReferences(CidrReferences cidrs, PeerNames names, SelectorCache selectors) {
-    this.cidrs = cidrs;
-    this.names = names;
+  RuleReferences(PolicyContext context, PolicyState state, SelectorCache selectors) {
     this.selectors = selectors;
+    cidrs = new CidrReferences(context.cidrIdentities(), state);
+    addresses = new NamedAddresses(context.cidrIdentities(), new Listener());
+    outside = new OutsidePrefixes(addresses);
+    names = new PeerNames(addresses, context.names(), context.services());
+  }
+
+  private final class Listener implements NamedAddresses.Listener {
+    @Override
+    public void onGained(NamedSelector<?> selector, int identity) {
+      if (selectors.include(selector, identity)) {
+        note(selector, identity);
+      }
+    }
+
+    @Override
+    public void onLost(NamedSelector<?> selector, int identity) {
+      if (selectors.exclude(selector, identity)) {
+        note(selector, identity);
+      }
+    }
+
+    private void note(PeerSelector selector, int identity) {
+      affected.computeIfAbsent(selector, first -> new TreeSet<>()).add(identity);
+    }
+
+    @Override
+    public void onMoving(Prefix address) {
+      outside.touch(address);
+    }
   }
 
   /**
@@ -33,45 +64,84 @@ final class RuleReferences {
    * @param former the numbers that addresses of names had, which they keep
    */
   void restore(List<Rule> rules, Map<Prefix, Integer> former) {
-    final List<Integer> held = cidrs.hold(names.prefixesOf(rules), former);
-    use(rules);
-    cidrs.release(held);
+    use(rules, former);
   }
 
   /** Adds an identity; returns the selectors that select it. */
   Set<PeerSelector> add(Identity identity) {
-    cidrs.onAdded(identity);
+    outside.onAdded(identity);
     return selectors.add(identity);
   }
 
   /** Removes an identity; returns the selectors that selected it. */
   Set<PeerSelector> remove(Identity identity) {
-    cidrs.onRemoved(identity);
+    outside.onRemoved(identity);
     return selectors.remove(identity);
   }
 
   /** Takes the references of rules, all or none. */
   void use(List<Rule> rules) {
+    use(rules, Map.of());
+  }
+
+  private void use(List<Rule> rules, Map<Prefix, Integer> former) {
     cidrs.acquire(rules);
     try {
-      names.acquire(rules);
+      names.acquire(rules, former);
     } catch (Refusal refusal) {
       cidrs.releaseOf(rules);
       throw refusal;
     }
-    rules.forEach(selectors::use);
+    for (final Rule rule : rules) {
+      selectors.use(rule);
+      for (final PeerSelector selector : rule.selectors()) {
+        if (selector instanceof NamedSelector<?> named) {
+          names.identitiesOf(named).forEach(identity -> selectors.include(named, identity));
+        }
+      }
+    }
   }
 
-  /** Ends the use of selectors; identities stay until {@link #release}. */
+  /** Ends the use of rules; identities stay until {@link #release}. */
   void drop(List<Rule> rules) {
     rules.forEach(selectors::drop);
     names.drop(rules);
   }
 
+  /** Takes {@link #use} back. */
+  void takeBack(List<Rule> rules) {
+    addresses.revert();
+    drop(rules);
+    release(rules);
+  }
+
   /** Releases the identities of rules that are dropped, and of addresses that names lost. */
   void release(List<Rule> rules) {
-    names.release();
+    addresses.release();
     cidrs.releaseOf(rules);
+  }
+
+  /** Returns whether {@link #settle} has something to do. */
+  boolean isOutdated() {
+    return addresses.isOutdated();
+  }
+
+  /**
+   * Gives some addresses of names the identity that the present rules alone lead to; returns
+   * whether others follow. Where an identity is missing, they keep those that they have.
+   */
+  boolean settle() {
+    try {
+      addresses.settle(MOST_SETTLED);
+      return isOutdated();
+    } catch (Refusal exhausted) {
+      return false;
+    }
+  }
+
+  /** Returns what prefixes outside have which identities. */
+  OutsidePrefixes outside() {
+    return outside;
   }
 
   /** Returns the names of DNS that rules select. */
@@ -85,35 +155,13 @@ final class RuleReferences {
   }
 
   /**
-   * Gives names other addresses; {@link #release} releases those that no name has any more.
-   *
-   * @param kind the names of this kind
-   * @param changed names with all addresses that they have now
-   * @return the selectors that select other identities now, each with these identities
+   * Returns the selectors by names that select other identities than at the last call, each with
+   * these identities.
    */
-  <N, S extends NamedSelector<N>> Map<PeerSelector, Set<Integer>> change(
-      NameReferences<N, S> kind, Map<N, ? extends Collection<IpAddress>> changed) {
-    final Map<PeerSelector, Set<Integer>> affected = new HashMap<>();
-    kind.change(
-        changed,
-        new NameReferences.Listener<>() {
-          @Override
-          public void onGained(S selector, int identity) {
-            selectors.include(selector, identity);
-            note(selector, identity);
-          }
-
-          @Override
-          public void onLost(S selector, int identity) {
-            selectors.exclude(selector, identity);
-            note(selector, identity);
-          }
-
-          private void note(S selector, int identity) {
-            affected.computeIfAbsent(selector, first -> new TreeSet<>()).add(identity);
-          }
-        });
-    return affected;
+  Map<PeerSelector, Set<Integer>> takeAffected() {
+    final Map<PeerSelector, Set<Integer>> taken = affected;
+    affected = new HashMap<>();
+    return taken;
   }
 
   /** Returns whether a selector of the rules selects an identity now. */

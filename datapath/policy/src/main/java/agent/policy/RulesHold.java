@@ -1,6 +1,8 @@
 package agent.policy;
 
+import agent.identity.CidrIdentityAllocator;
 import agent.types.OperationException;
+import agent.types.Prefix;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
@@ -52,9 +54,14 @@ final class RulesHold {
     endpoints.remove(endpointId);
   }
 
-  /** Adds an identity that the hold has a reference to. */
-  void keepCidr(int identity) {
-    cidrIdentities.add(identity);
+  /** Keeps the identity of a CIDR; addresses of names may have had it in common. */
+  void keepCidr(
+      Prefix cidr, int identity, CidrIdentityAllocator allocator, OutsidePrefixes outside) {
+    if (allocator.find(identity).isPresent()) {
+      outside.keep(cidr, identity);
+    } else {
+      cidrIdentities.add(allocator.restore(identity, cidr).id());
+    }
   }
 
   /** Returns the policy of an endpoint that is closed. */

@@ -30,15 +30,10 @@ final class SelectorCache implements PolicyResolver.Selections {
   private final Map<PeerSelector, Selection> selections = new LinkedHashMap<>();
   private final Set<PeerSelector> otherSelectors = new HashSet<>();
   private final Map<Prefix, Set<CidrSelector>> cidrSelectors = new HashMap<>();
-  private final PeerNames names;
-
-  SelectorCache(PeerNames names) {
-    this.names = names;
-  }
 
   private void remember(Identity identity) {
     identities.put(identity.id(), identity);
-    CidrSelector.prefixOf(identity).ifPresent(prefix -> cidrIdentities.put(prefix, identity));
+    identity.cidr().ifPresent(prefix -> cidrIdentities.put(prefix, identity));
   }
 
   void use(Rule rule) {
@@ -48,10 +43,8 @@ final class SelectorCache implements PolicyResolver.Selections {
   }
 
   private Selection select(PeerSelector selector) {
-    if (selector instanceof NamedSelector<?> named) {
-      final Selection selection = new Selection();
-      selection.identities.addAll(names.identitiesOf(named));
-      return selection;
+    if (selector instanceof NamedSelector<?>) {
+      return new Selection(); // see include
     }
     final Collection<Identity> candidates;
     if (selector instanceof CidrSelector cidr) {
@@ -72,6 +65,9 @@ final class SelectorCache implements PolicyResolver.Selections {
 
   /** In the order of prefixes, those that one covers follow it directly. */
   private Collection<Identity> within(Prefix prefix) {
+    if (prefix.length() == 0) {
+      return identities.values();
+    }
     return cidrIdentities.subMap(prefix, true, Prefix.of(prefix.last()), true).values();
   }
 
@@ -98,14 +94,16 @@ final class SelectorCache implements PolicyResolver.Selections {
     }
   }
 
-  /** The selector has an address with this identity from now on. */
-  void include(NamedSelector<?> selector, int identity) {
-    selections.get(selector).identities.add(identity);
+  /** Returns whether a selector that rules use did not select the identity and does now. */
+  boolean include(NamedSelector<?> selector, int identity) {
+    final Selection selection = selections.get(selector);
+    return selection != null && selection.identities.add(identity);
   }
 
-  /** The selector has no address with this identity any more. */
-  void exclude(NamedSelector<?> selector, int identity) {
-    selections.get(selector).identities.remove(identity);
+  /** Returns whether a selector that rules use selected the identity and does not any more. */
+  boolean exclude(NamedSelector<?> selector, int identity) {
+    final Selection selection = selections.get(selector);
+    return selection != null && selection.identities.remove(identity);
   }
 
   /** Equal rules count as several users of a selector. */
@@ -129,7 +127,7 @@ final class SelectorCache implements PolicyResolver.Selections {
   /** Returns the selectors that selected the removed identity. */
   Set<PeerSelector> remove(Identity identity) {
     identities.remove(identity.id());
-    CidrSelector.prefixOf(identity).ifPresent(cidrIdentities::remove);
+    identity.cidr().ifPresent(cidrIdentities::remove);
     final Set<PeerSelector> changed = selecting(identity);
     changed.forEach(selector -> selections.get(selector).identities.remove(identity.id()));
     return changed;

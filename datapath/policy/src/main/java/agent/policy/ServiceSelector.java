@@ -1,5 +1,6 @@
 package agent.policy;
 
+import agent.identity.Label;
 import agent.types.ServiceName;
 
 /**
@@ -17,6 +18,11 @@ record ServiceSelector(ServiceName service) implements NamedSelector<ServiceName
   @Override
   public ServiceName onlyName() {
     return service;
+  }
+
+  @Override
+  public Label label() {
+    return new Label(Label.SERVICE, service.toString(), "");
   }
 
   @Override

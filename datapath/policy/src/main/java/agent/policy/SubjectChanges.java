@@ -21,7 +21,7 @@ final class SubjectChanges {
 
   private final PolicySubjects subjects;
   private final EnforcedResolution resolution;
-  private final CidrReferences cidrs;
+  private final OutsidePrefixes outside;
   private final DecisionTrace trace;
   private final int mapCapacity;
 
@@ -31,12 +31,12 @@ final class SubjectChanges {
   SubjectChanges(
       PolicySubjects subjects,
       EnforcedResolution resolution,
-      CidrReferences cidrs,
+      OutsidePrefixes outside,
       DecisionTrace trace,
       int mapCapacity) {
     this.subjects = subjects;
     this.resolution = resolution;
-    this.cidrs = cidrs;
+    this.outside = outside;
     this.trace = trace;
     this.mapCapacity = mapCapacity;
   }
@@ -126,12 +126,6 @@ final class SubjectChanges {
     dirty.clear();
     mark(failures.keySet());
     return new PolicyUpdate(
-        rules.revision(),
-        List.of(),
-        changes,
-        failures,
-        cidrs.takeAdded(),
-        cidrs.takeRemoved(),
-        denials);
+        rules.revision(), List.of(), changes, failures, outside.take(), denials);
   }
 }

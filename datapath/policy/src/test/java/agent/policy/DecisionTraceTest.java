@@ -7,17 +7,14 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import agent.identity.Identity;
 import agent.identity.LabelSet;
-import agent.identity.LocalCidrIdentityAllocator;
 import java.util.List;
-import java.util.Map;
 import org.junit.jupiter.api.Test;
 
 /** What is logged of a policy decision. */
 class DecisionTraceTest {
   @Test
   void shouldSayWhichRuleSelectsTheEndpointAndWhatItAllows() {
-    final SelectorCache cache =
-        new SelectorCache(new PeerNames(new LocalCidrIdentityAllocator(), Map.of(), Map.of()));
+    final SelectorCache cache = new SelectorCache();
     final Identity web = new Identity(300, LabelSet.parse("l", List.of("app=web")));
     final Identity db = new Identity(301, LabelSet.parse("l", List.of("app=db")));
     cache.add(web);

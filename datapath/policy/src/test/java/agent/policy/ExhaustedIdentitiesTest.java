@@ -9,10 +9,12 @@ import static agent.policy.RuleSpecs.labels;
 import static agent.policy.RuleSpecs.named;
 import static agent.policy.RuleSpecs.services;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import agent.identity.CidrIdentityAllocator;
 import agent.identity.Identity;
+import agent.identity.LabelSet;
 import agent.identity.LocalCidrIdentityAllocator;
 import agent.identity.LocalIdentityAllocator;
 import agent.policy.spec.RuleSpec;
@@ -40,19 +42,32 @@ class ExhaustedIdentitiesTest {
     private final CidrIdentityAllocator all = new LocalCidrIdentityAllocator();
     private int most;
 
-    @Override
-    public Identity acquire(Prefix prefix) {
-      final boolean isFull =
-          all.list().stream().filter(identity -> identity.cidr().isPresent()).count() >= most;
-      if (isFull && all.find(prefix).isEmpty()) {
+    private void check(boolean isKnown) {
+      if (!isKnown && all.list().stream().filter(Identity::isLocal).count() >= most) {
         throw Refusal.exhausted("identity", "no number is free");
       }
+    }
+
+    @Override
+    public Identity acquire(Prefix prefix) {
+      check(all.find(prefix).isPresent());
       return all.acquire(prefix);
     }
 
     @Override
     public Identity restore(int id, Prefix prefix) {
       return all.restore(id, prefix);
+    }
+
+    @Override
+    public Identity acquire(LabelSet names) {
+      check(all.list().stream().anyMatch(identity -> identity.labels().equals(names)));
+      return all.acquire(names);
+    }
+
+    @Override
+    public Identity restore(int id, LabelSet names) {
+      return all.restore(id, names);
     }
 
     @Override
@@ -92,7 +107,7 @@ class ExhaustedIdentitiesTest {
 
   @BeforeEach
   void resolve() {
-    engine.names(Map.of(A + ".", addresses("192.0.2.1", "192.0.2.2")));
+    engine.names(Map.of(A + ".", addresses("192.0.2.1", "192.0.2.2", "2001:db8::1")));
     engine.names(Map.of(B + ".", addresses("192.0.2.3")));
   }
 
@@ -107,7 +122,7 @@ class ExhaustedIdentitiesTest {
     assertEquals(
         Refusal.Kind.EXHAUSTED,
         assertThrows(Refusal.class, () -> add(engine, List.of(rules), false)).kind());
-    assertEquals(List.of(), engine.cidrIdentities());
+    assertEquals(Map.of(), engine.outsidePrefixes());
     assertEquals(Set.of(), engine.wantedNames());
   }
 
@@ -117,7 +132,7 @@ class ExhaustedIdentitiesTest {
     assertRefused(1, rule);
     few.most = 2;
     add(engine, List.of(rule), false);
-    assertEquals(2, engine.cidrIdentities().size());
+    assertEquals(3, engine.outsidePrefixes().size());
     assertEquals(Set.of(A + "."), engine.wantedNames());
   }
 
@@ -130,24 +145,57 @@ class ExhaustedIdentitiesTest {
     add(engine, List.of(first, second), false);
     assertEquals(Set.of(A + ".", B + "."), engine.wantedNames());
     delete(engine, List.of("n=a"));
-    assertEquals(1, engine.cidrIdentities().size());
+    assertEquals(1, engine.outsidePrefixes().size());
     delete(engine, List.of("n=b"));
-    assertEquals(List.of(), engine.cidrIdentities());
+    assertEquals(Map.of(), engine.outsidePrefixes());
   }
 
   @Test
   void shouldTakeAllNewAddressesOrNone() {
     few.most = 3;
-    add(engine, List.of(named(egress(WEB, fqdns(A)), "n", "a")), false);
+    add(
+        engine,
+        List.of(named(egress(WEB, fqdns(A)), "n", "a"), named(egress(WEB, fqdns(B)), "n", "b")),
+        false);
     final Map<String, Set<IpAddress>> changed =
-        Map.of(A + ".", addresses("192.0.2.1", "192.0.2.4", "192.0.2.5"));
+        Map.of(A + ".", addresses("192.0.2.1"), B + ".", addresses("192.0.2.3", "2001:db8::4"));
+    few.most = 3;
+    engine.names(Map.of(A + ".", addresses("192.0.2.1")));
+    final Map<Prefix, Integer> before = engine.outsidePrefixes();
+    few.most = 2;
     assertThrows(Refusal.class, () -> engine.names(changed));
-    assertEquals(2, engine.cidrIdentities().size());
-    few.most = 4;
+    assertEquals(before, engine.outsidePrefixes());
+    few.most = 3;
     engine.names(changed);
-    assertEquals(3, engine.cidrIdentities().size());
+    assertEquals(3, engine.outsidePrefixes().size());
     delete(engine, List.of("n=a"));
-    assertEquals(List.of(), engine.cidrIdentities(), "no reference is left over");
+    delete(engine, List.of("n=b"));
+    assertEquals(Map.of(), engine.outsidePrefixes(), "no reference is left over");
+    assertEquals(0, few.list().stream().filter(Identity::isLocal).count());
+  }
+
+  /** Its selectors mean the same without the rule, so it says of its address what is so. */
+  @Test
+  void shouldKeepAnIdentityOfFormerRulesWhereThereIsNoOther() {
+    few.most = 2;
+    engine.names(Map.of(A + ".", addresses("192.0.2.1")));
+    add(
+        engine,
+        List.of(
+            named(egress(WEB, fqdns(A)), "n", "a"),
+            named(egress(WEB, fqdns("*.example.com")), "n", "every")),
+        false);
+    few.most = 1;
+    delete(engine, List.of("n=every"));
+    final Map<Prefix, Integer> both = engine.outsidePrefixes();
+    assertEquals(Set.of(Prefix.parse("192.0.2.1/32")), both.keySet());
+    engine.refresh();
+    assertEquals(both, engine.outsidePrefixes());
+    few.most = 2;
+    engine.refresh();
+    assertEquals(Set.of(Prefix.parse("192.0.2.1/32")), engine.outsidePrefixes().keySet());
+    assertNotEquals(both, engine.outsidePrefixes());
+    assertEquals(1, few.list().stream().filter(Identity::isLocal).count());
   }
 
   @Test

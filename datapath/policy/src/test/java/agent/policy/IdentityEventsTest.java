@@ -152,7 +152,7 @@ class IdentityEventsTest {
     assertEquals(List.of(), calls);
     final Identity other = cidrIdentities.acquire(Prefix.parse("192.0.2.0/24"));
     assertEquals(1, calls.size());
-    assertEquals(List.of(other), engine.refresh().cidrsAdded());
+    assertEquals(other.id(), engine.refresh().outside().added().get(other.cidr().orElseThrow()));
   }
 
   @Test

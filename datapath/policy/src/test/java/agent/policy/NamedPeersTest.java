@@ -27,6 +27,7 @@ import agent.types.IpAddress;
 import agent.types.OperationException;
 import agent.types.Prefix;
 import java.util.Arrays;
+import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -34,6 +35,7 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.function.Consumer;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
 /** {@code toFQDNs}: the addresses of names as peers. */
@@ -87,22 +89,18 @@ class NamedPeersTest {
     return of.policyOf(1).orElseThrow().entries().stream()
         .filter(entry -> entry.direction() == PolicyDirection.EGRESS && !entry.isDeny())
         .map(PolicyEntry::identity)
-        .map(number -> cidrOf(of, number))
+        .flatMap(number -> prefixesOf(of, number))
         .collect(Collectors.toCollection(TreeSet::new));
   }
 
-  private static String cidrOf(PolicyEngine of, int number) {
-    return of.cidrIdentities().stream()
-        .filter(identity -> identity.id() == number)
-        .map(identity -> identity.cidr().orElseThrow().toString())
-        .findFirst()
-        .orElse("number " + number);
+  private static Stream<String> prefixesOf(PolicyEngine of, int number) {
+    return of.outsidePrefixes().entrySet().stream()
+        .filter(entry -> entry.getValue() == number)
+        .map(entry -> entry.getKey().toString());
   }
 
-  private static Set<String> cidrsOf(List<Identity> list) {
-    return list.stream()
-        .map(identity -> identity.cidr().orElseThrow().toString())
-        .collect(Collectors.toCollection(TreeSet::new));
+  private static Set<String> cidrsOf(Collection<Prefix> prefixes) {
+    return prefixes.stream().map(Prefix::toString).collect(Collectors.toCollection(TreeSet::new));
   }
 
   @Test
@@ -112,7 +110,7 @@ class NamedPeersTest {
     resolve("www.example.org.", "192.0.2.8");
     add(engine, List.of(WWW), false);
     assertEquals(Set.of("192.0.2.7/32", "2001:db8::7/128"), reached(engine));
-    assertEquals(2, engine.cidrIdentities().size(), "a name that no rule selects costs nothing");
+    assertEquals(2, engine.outsidePrefixes().size(), "a name that no rule selects costs nothing");
   }
 
   @Test
@@ -134,7 +132,7 @@ class NamedPeersTest {
     Changes.delete(engine, List.of("n=www"));
     assertEquals(Set.of("192.0.2.7/32"), reached(engine));
     Changes.delete(engine, List.of("n=again"));
-    assertEquals(List.of(), engine.cidrIdentities());
+    assertEquals(Map.of(), engine.outsidePrefixes());
   }
 
   @Test
@@ -145,7 +143,7 @@ class NamedPeersTest {
     assertEquals(Set.of(), reached(engine));
     final PolicyUpdate update = resolve("www.example.com.", "192.0.2.7");
     assertEquals(Set.of("192.0.2.7/32"), reached(engine));
-    assertEquals(Set.of("192.0.2.7/32"), cidrsOf(update.cidrsAdded()));
+    assertEquals(Set.of("192.0.2.7/32"), cidrsOf(update.outside().added().keySet()));
     assertEquals(1, update.bridges().size(), "the policy map has it before the ipcache");
     assertEquals(List.of(), update.endpoints());
     assertEquals(2, update.revision(), "the rules are the same");
@@ -158,9 +156,10 @@ class NamedPeersTest {
     resolve("www.example.com.", "192.0.2.7", "192.0.2.9");
     final PolicyUpdate update = resolve("www.example.com.", "192.0.2.8", "192.0.2.9");
     assertEquals(Set.of("192.0.2.8/32", "192.0.2.9/32"), reached(engine));
-    assertEquals(Set.of("192.0.2.8/32"), cidrsOf(update.cidrsAdded()));
-    assertEquals(Set.of("192.0.2.7/32"), cidrsOf(update.cidrsRemoved()));
-    assertEquals(Set.of("192.0.2.8/32", "192.0.2.9/32"), cidrsOf(engine.cidrIdentities()));
+    assertEquals(Set.of("192.0.2.8/32"), cidrsOf(update.outside().added().keySet()));
+    assertEquals(Set.of("192.0.2.7/32"), cidrsOf(update.outside().removed()));
+    assertEquals(
+        Set.of("192.0.2.8/32", "192.0.2.9/32"), cidrsOf(engine.outsidePrefixes().keySet()));
   }
 
   @Test
@@ -169,11 +168,11 @@ class NamedPeersTest {
     add(engine, List.of(EVERY), false);
     resolve("a.example.com.", "192.0.2.7");
     resolve("b.example.com.", "192.0.2.7");
-    assertTrue(resolve("a.example.com.").cidrsRemoved().isEmpty());
+    assertTrue(resolve("a.example.com.").outside().removed().isEmpty());
     assertEquals(Set.of("192.0.2.7/32"), reached(engine));
-    assertEquals(Set.of("192.0.2.7/32"), cidrsOf(resolve("b.example.com.").cidrsRemoved()));
+    assertEquals(Set.of("192.0.2.7/32"), cidrsOf(resolve("b.example.com.").outside().removed()));
     assertEquals(Set.of(), reached(engine));
-    assertEquals(List.of(), engine.cidrIdentities());
+    assertEquals(Map.of(), engine.outsidePrefixes());
   }
 
   @Test
@@ -186,7 +185,7 @@ class NamedPeersTest {
     delete(engine, List.of("n=c"));
     assertEquals(Set.of("192.0.2.7/32"), reached(engine));
     delete(engine, List.of("n=www"));
-    assertEquals(List.of(), engine.cidrIdentities());
+    assertEquals(Map.of(), engine.outsidePrefixes());
     assertEquals(Set.of(), engine.wantedNames());
   }
 
@@ -226,7 +225,7 @@ class NamedPeersTest {
     final PolicyUpdate again = resolve("www.example.com.", "192.0.2.7");
     assertTrue(again.bridges().isEmpty() && again.endpoints().isEmpty(), again.toString());
     final PolicyUpdate other = resolve("other.example.com.", "192.0.2.9");
-    assertTrue(other.bridges().isEmpty() && other.cidrsAdded().isEmpty(), other.toString());
+    assertTrue(other.bridges().isEmpty() && other.outside().added().isEmpty(), other.toString());
   }
 
   @Test
@@ -263,7 +262,7 @@ class NamedPeersTest {
     resolve("www.example.com.", "192.0.2.7");
     store.fails = true;
     assertThrows(OperationException.class, () -> add(engine, List.of(WWW), false));
-    assertEquals(List.of(), engine.cidrIdentities());
+    assertEquals(Map.of(), engine.outsidePrefixes());
     assertEquals(Set.of(), engine.wantedNames());
   }
 
@@ -287,7 +286,8 @@ class NamedPeersTest {
   void shouldKeepNamesAndNumbersOverARestart() {
     add(engine, List.of(WWW), false);
     resolve("www.example.com.", "192.0.2.7");
-    final int number = engine.cidrIdentities().getFirst().id();
+    final int number = engine.outsidePrefixes().values().iterator().next();
+    final Prefix known = Prefix.parse("192.0.2.7/32");
     final Prefix other = Prefix.parse("192.0.2.5/32");
     final PolicyEngine after =
         PolicyEngine.open(
@@ -295,16 +295,13 @@ class NamedPeersTest {
                 .identities(identities)
                 .store(store)
                 .names(Map.of("www.example.com.", addresses("192.0.2.5", "192.0.2.7")))
-                .formerNumbers(Map.of(Prefix.parse("192.0.2.7/32"), number))
+                .formerNumbers(Map.of(known, number))
                 .conclude());
     after.endpointSet(1, web, List.of());
     assertEquals(Set.of("192.0.2.5/32", "192.0.2.7/32"), reached(after));
-    for (final Identity identity : after.cidrIdentities()) {
-      assertEquals(
-          identity.cidr().orElseThrow().equals(other), identity.id() != number, "not swapped");
-    }
+    assertEquals(Map.of(known, number, other, number), after.outsidePrefixes());
     assertEquals(Set.of("www.example.com."), after.wantedNames());
     after.names(Map.of("www.example.com.", Set.of()));
-    assertEquals(List.of(), after.cidrIdentities(), "no reference is left over");
+    assertEquals(Map.of(), after.outsidePrefixes(), "no reference is left over");
   }
 }

@@ -162,7 +162,7 @@ class PolicyEngineTest {
     final List<Integer> allowed =
         new ArrayList<>(engine.policyOf(1).orElseThrow().ingress().allowed());
     assertEquals(List.of(3, 4, 5, web.id(), db.id(), 1 << 24), allowed);
-    assertTrue(entries(1).contains(in(engine.cidrIdentities().getFirst(), 80)));
+    assertTrue(entries(1).contains(in(cidrIdentities.list().getLast(), 80)));
   }
 
   @Test
@@ -300,16 +300,16 @@ class PolicyEngineTest {
             false);
     assertEquals(
         List.of("10.1.0.0/16", "10.0.0.0/8"),
-        added.cidrsAdded().stream().map(i -> i.cidr().orElseThrow().toString()).toList());
-    final int wide = added.cidrsAdded().get(1).id();
+        added.outside().added().keySet().stream().map(Prefix::toString).toList());
+    final int wide = added.outside().added().get(Prefix.parse("10.0.0.0/8"));
     assertEquals(List.of(9, 1 << 24, wide), engine.policyOf(1).orElseThrow().ingress().allowed());
     final PolicyUpdate removed = delete(engine, List.of("n=1"));
-    assertEquals(List.of(wide), removed.cidrsRemoved().stream().map(Identity::id).toList());
+    assertEquals(List.of(Prefix.parse("10.0.0.0/8")), removed.outside().removed());
     assertEquals(List.of(9, 1 << 24), engine.policyOf(1).orElseThrow().ingress().allowed());
     assertEquals(
         List.of(all(wide, PolicyDirection.INGRESS, false)),
         removed.cleanups().getFirst().diff().deletes());
-    assertEquals(1, delete(engine, List.of("n=2")).cidrsRemoved().size());
+    assertEquals(1, delete(engine, List.of("n=2")).outside().removed().size());
     assertEquals(10, identities.list().stream().filter(Identity::isReserved).count());
     assertEquals(12, identities.list().size());
     assertEquals(10, cidrIdentities.list().size());
@@ -325,8 +325,7 @@ class PolicyEngineTest {
             engine,
             List.of(named(ingress(WEB, cidrs("10.1.0.0/16", "172.16.0.0/12")), "n", "1")),
             true);
-    final int narrow = update.cidrsAdded().getFirst().id();
-    assertEquals("10.1.0.0/16", update.cidrsAdded().getFirst().cidr().orElseThrow().toString());
+    final int narrow = update.outside().added().get(Prefix.parse("10.1.0.0/16"));
     assertEquals(1, update.bridges().size());
     assertEquals(
         List.of(all(narrow, PolicyDirection.INGRESS, false)),
@@ -358,9 +357,8 @@ class PolicyEngineTest {
     assertEquals(new PolicySnapshot(2, List.of(ingress(WEB, endpoints(DB)))), engine.snapshot());
     final PolicyUpdate after = engine.refresh();
     assertEquals(List.of(), after.endpoints());
-    assertEquals(List.of(), after.cidrsAdded());
-    assertEquals(List.of(), after.cidrsRemoved());
-    assertEquals(List.of(), engine.cidrIdentities());
+    assertTrue(after.outside().isEmpty());
+    assertEquals(Map.of(), engine.outsidePrefixes());
     assertEquals(1, engine.selectors().size());
   }
 
@@ -493,13 +491,15 @@ class PolicyEngineTest {
   void shouldTakeUpRulesAndNumbersAfterARestart() {
     cidrIdentities.acquire(Prefix.parse("9.0.0.0/8"));
     add(engine, List.of(ingress(WEB, cidrs("10.0.0.0/8"))), false);
-    final int number = engine.cidrIdentities().getLast().id();
+    final Map<Prefix, Integer> numbers =
+        Map.of(
+            Prefix.parse("10.0.0.0/8"), engine.outsidePrefixes().get(Prefix.parse("10.0.0.0/8")));
     final LocalIdentityAllocator fresh = new LocalIdentityAllocator();
     final PolicyEngine after =
         PolicyEngine.open(new PolicyContext().identities(fresh).store(store).conclude());
     assertEquals(engine.snapshot(), after.snapshot());
-    assertEquals(List.of(number), after.cidrIdentities().stream().map(Identity::id).toList());
-    assertEquals(List.of(number), after.refresh().cidrsAdded().stream().map(Identity::id).toList());
+    assertEquals(numbers, after.outsidePrefixes());
+    assertEquals(numbers, after.refresh().outside().added());
     final Identity restored = fresh.restore(web.id(), web.labels()).join();
     after.endpointSet(1, restored, List.of());
     engine.endpointSet(1, web, List.of());
@@ -554,7 +554,18 @@ class PolicyEngineTest {
     assertEquals(List.of(), closed.entries());
     assertTrue(closed.ingress().enforced() && closed.egress().enforced());
     held.keepCidr(Prefix.parse("10.0.0.0/8"), (1 << 24) + 5);
-    assertEquals((1 << 24) + 5, held.cidrIdentities().getFirst().id());
+    held.keepCidr(Prefix.parse("192.0.2.7/32"), (1 << 24) + 7);
+    held.keepCidr(Prefix.parse("192.0.2.8/32"), (1 << 24) + 7);
+    assertEquals(
+        Map.of(
+            Prefix.parse("10.0.0.0/8"),
+            (1 << 24) + 5,
+            Prefix.parse("192.0.2.7/32"),
+            (1 << 24) + 7,
+            Prefix.parse("192.0.2.8/32"),
+            (1 << 24) + 7),
+        held.outsidePrefixes(),
+        "names may have an identity in common");
 
     store.fails = true;
     assertThrows(OperationException.class, () -> delete(held, List.of()));
@@ -564,8 +575,8 @@ class PolicyEngineTest {
     assertFalse(held.isHeld() || held.keeps(1));
     assertEquals(List.of(2), update.endpoints().stream().map(e -> e.endpointId()).toList());
     assertEquals(2, held.policyOf(2).orElseThrow().entries().size(), "everything is allowed");
-    assertEquals(1, update.cidrsRemoved().size());
-    assertEquals(List.of(), held.cidrIdentities());
+    assertEquals(3, update.outside().removed().size());
+    assertEquals(Map.of(), held.outsidePrefixes());
     held.endpointSet(1, acquire("app=web"), List.of());
     add(held, List.of(ingress(WEB, endpoints(DB))), false);
     assertEquals(1, held.snapshot().rules().size());
@@ -597,7 +608,7 @@ class PolicyEngineTest {
                 List.of(List.of("unspec:n=1"), List.of("unspec:n=2"))),
             new SelectorListing(
                 "10.0.0.0/8 except [10.1.0.0/16]",
-                List.of(engine.cidrIdentities().get(1).id()),
+                List.of(engine.outsidePrefixes().get(Prefix.parse("10.0.0.0/8"))),
                 1,
                 List.of(List.of("unspec:n=2")))),
         engine.selectors());

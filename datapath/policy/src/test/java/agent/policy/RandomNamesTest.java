@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import agent.datapath.manager.spec.PolicyEntry;
 import agent.identity.Identity;
 import agent.identity.LabelSet;
+import agent.identity.LocalCidrIdentityAllocator;
 import agent.identity.LocalIdentityAllocator;
 import agent.identity.ReservedIdentity;
 import agent.maps.layout.PolicyDirection;
@@ -22,8 +23,10 @@ import agent.policy.spec.PeerRuleSpec.FqdnSpec;
 import agent.policy.spec.PeerRuleSpec.ServiceSpec;
 import agent.policy.spec.RuleSpec;
 import agent.types.IpAddress;
+import agent.types.Prefix;
 import agent.types.ServiceName;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
@@ -35,12 +38,14 @@ import java.util.function.BiFunction;
 import org.junit.jupiter.api.Test;
 
 /**
- * Random rules with names and services whose addresses change: they mean the CIDRs of their
- * addresses of the moment.
+ * Random rules with CIDRs, names and services whose addresses change: they mean the CIDRs of their
+ * addresses of the moment. No step of a change allows or drops what is the same before and after.
  */
 class RandomNamesTest {
   private static final int RULE_SETS = 600;
   private static final int PACKETS = 60;
+  private static final int WATCHED = 12;
+  private static final int[] PORTS = {80, 443};
   private static final List<String> NAMES = List.of("a.x.", "b.x.", "c1.y.", "c2.y.");
   private static final List<FqdnSpec> PEERS =
       List.of(
@@ -53,12 +58,16 @@ class RandomNamesTest {
   private static final List<ServiceSpec> SERVICES =
       List.of(new ServiceSpec("a", "x"), new ServiceSpec("a", ""), new ServiceSpec("b", "x"));
 
+  private final LocalCidrIdentityAllocator cidrIdentities = new LocalCidrIdentityAllocator();
   private final LocalIdentityAllocator identities = new LocalIdentityAllocator();
   private final PolicyEngine engine =
-      PolicyEngine.open(new PolicyContext().identities(identities).conclude());
+      PolicyEngine.open(
+          new PolicyContext().identities(identities).cidrIdentities(cidrIdentities).conclude());
   private final Map<String, Set<IpAddress>> resolved = new TreeMap<>();
   private final Map<ServiceSpec, Set<IpAddress>> backends = new HashMap<>();
   private List<PolicyEntry> written = List.of();
+  private final Map<Prefix, Integer> ipcache = new TreeMap<>();
+  private final List<IpAddress> watched = new ArrayList<>();
   private int allowed;
   private int denied;
 
@@ -69,18 +78,30 @@ class RandomNamesTest {
       final Identity web = identities.acquire(random.labels()).join();
       final List<RuleSpec> rules =
           changed(random.rules(), (element, isDeny) -> named(random, element, isDeny));
+      watched.clear();
+      for (int i = 0; i < WATCHED; i++) {
+        watched.add(random.someOutsideAddress());
+      }
       carryOut(engine.endpointSet(1, web, List.of()));
-      carryOut(add(engine, rules, false));
+      final List<RuleSpec> present = new ArrayList<>();
       for (int i = 0; i < PACKETS; i++) {
+        if (random.below(6) == 0 && !rules.isEmpty()) {
+          change(random, rules, present);
+        }
         if (random.below(4) == 0) {
           resolve(random);
-          // Resolved for the changed addresses alone, and all of it once more.
-          assertEquals(engine.wanted(web, List.of()).at(0), engine.policyOf(1).orElseThrow().at(0));
         }
-        check(seed, random, web, rules);
+        if (random.below(4) == 0) {
+          carryOut(engine.refresh());
+        }
+        // Resolved for the changed addresses alone, and all of it once more.
+        assertEquals(engine.wanted(web, List.of()).at(0), engine.policyOf(1).orElseThrow().at(0));
+        check(seed, random, web, present);
       }
       carryOut(delete(engine, List.of()));
-      assertEquals(List.of(), engine.cidrIdentities(), "seed " + seed + ": identities are left");
+      assertEquals(Map.of(), engine.outsidePrefixes(), "seed " + seed + ": identities are left");
+      assertEquals(Map.of(), ipcache);
+      assertEquals(0, cidrIdentities.list().stream().filter(Identity::isLocal).count());
       carryOut(engine.endpointRemoved(1));
       written = List.of();
       identities.release(web.id()).join();
@@ -89,9 +110,21 @@ class RandomNamesTest {
     assertTrue(allowed > 1000 && denied > 1000, "allowed: " + allowed + ", denied: " + denied);
   }
 
-  /** Puts names or services in the place of CIDRs. */
+  /** Adds a rule of them that is not present, or removes one that is. */
+  private void change(RandomPolicy random, List<RuleSpec> rules, List<RuleSpec> present) {
+    final int index = random.below(rules.size());
+    final RuleSpec rule = RuleSpecs.named(rules.get(index), "n", "" + index);
+    if (present.remove(rule)) {
+      carryOut(delete(engine, List.of("n=" + index)));
+    } else {
+      present.add(rule);
+      carryOut(add(engine, List.of(rule), false));
+    }
+  }
+
+  /** Puts names or services in the place of most CIDRs. */
   private static PeerRuleSpec named(RandomPolicy random, PeerRuleSpec element, boolean isDeny) {
-    if (element.cidrs() == null) {
+    if (element.cidrs() == null || random.below(4) == 0) {
       return element;
     }
     return isDeny || random.below(2) == 0
@@ -192,9 +225,32 @@ class RandomNamesTest {
 
   private void carryOut(PolicyUpdate update) {
     assertEquals(Map.of(), update.failures());
-    final List<EndpointPolicyChange> changes = new ArrayList<>(update.bridges());
-    changes.addAll(update.endpoints());
-    changes.addAll(update.cleanups());
+    final List<Boolean> before = verdicts();
+    final List<List<Boolean>> steps = new ArrayList<>();
+    write(update.bridges(), steps);
+    update.outside().added().entrySet().stream()
+        .sorted(Comparator.comparingInt(added -> -added.getKey().length()))
+        .forEach(
+            added -> {
+              ipcache.put(added.getKey(), added.getValue());
+              steps.add(verdicts());
+            });
+    write(update.endpoints(), steps);
+    ipcache.keySet().removeAll(update.outside().removed());
+    steps.add(verdicts());
+    write(update.cleanups(), steps);
+    assertEquals(engine.outsidePrefixes(), ipcache);
+    final List<Boolean> after = verdicts();
+    for (final List<Boolean> step : steps) {
+      for (int i = 0; i < step.size(); i++) {
+        if (before.get(i) == after.get(i)) {
+          assertEquals(before.get(i), step.get(i), watched.get(i / PORTS.length) + ", " + update);
+        }
+      }
+    }
+  }
+
+  private void write(List<EndpointPolicyChange> changes, List<List<Boolean>> steps) {
     for (final EndpointPolicyChange change : changes) {
       final Map<PolicyEntry.Key, PolicyEntry> map = new HashMap<>();
       written.forEach(entry -> map.put(entry.key(), entry));
@@ -203,6 +259,20 @@ class RandomNamesTest {
       written = map.values().stream().sorted().toList();
       assertEquals(change.policy().entries(), written);
     }
+    steps.add(verdicts());
+  }
+
+  /** Returns for each address that is watched and each port whether it may be reached. */
+  private List<Boolean> verdicts() {
+    final PolicyMapModel map = new PolicyMapModel(written);
+    final List<Boolean> verdicts = new ArrayList<>();
+    for (final IpAddress address : watched) {
+      final int identity = identityOf(address);
+      for (final int port : PORTS) {
+        verdicts.add(map.verdict(identity, PolicyDirection.EGRESS, 6, port) == Verdict.ALLOWED);
+      }
+    }
+    return verdicts;
   }
 
   private void check(int seed, RandomPolicy random, Identity web, List<RuleSpec> rules) {
@@ -229,15 +299,10 @@ class RandomNamesTest {
   }
 
   private int identityOf(IpAddress address) {
-    Identity best = ReservedIdentity.world(address.isIpv4()).identity();
-    int length = 0;
-    for (final Identity identity : engine.cidrIdentities()) {
-      final var cidr = identity.cidr().orElseThrow();
-      if (cidr.contains(address) && cidr.length() > length) {
-        best = identity;
-        length = cidr.length();
-      }
-    }
-    return best.id();
+    return ipcache.entrySet().stream()
+        .filter(entry -> entry.getKey().contains(address))
+        .max(Comparator.comparingInt(entry -> entry.getKey().length()))
+        .map(Map.Entry::getValue)
+        .orElse(ReservedIdentity.world(address.isIpv4()).id());
   }
 }

@@ -22,6 +22,7 @@ import agent.policy.spec.NamedPort;
 import agent.policy.spec.RuleSpec;
 import agent.types.IpAddress;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.EnumMap;
 import java.util.HashMap;
 import java.util.List;
@@ -207,15 +208,10 @@ class RandomPolicyTest {
 
   /** Returns the identity of the longest ipcache prefix that contains the address, or the world. */
   private int identityOf(IpAddress address) {
-    Identity best = ReservedIdentity.world(address.isIpv4()).identity();
-    int length = 0;
-    for (final Identity identity : engine.cidrIdentities()) {
-      final var cidr = identity.cidr().orElseThrow();
-      if (cidr.contains(address) && cidr.length() > length) {
-        best = identity;
-        length = cidr.length();
-      }
-    }
-    return best.id();
+    return engine.outsidePrefixes().entrySet().stream()
+        .filter(entry -> entry.getKey().contains(address))
+        .max(Comparator.comparingInt(entry -> entry.getKey().length()))
+        .map(Map.Entry::getValue)
+        .orElse(ReservedIdentity.world(address.isIpv4()).id());
   }
 }

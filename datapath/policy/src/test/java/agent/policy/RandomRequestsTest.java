@@ -24,6 +24,7 @@ import agent.policy.request.HttpVerdict.HeaderChange;
 import agent.policy.spec.RuleSpec;
 import agent.types.IpAddress;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -197,15 +198,10 @@ class RandomRequestsTest {
 
   /** Returns the identity of the longest ipcache prefix that contains the address, or the world. */
   private int identityOf(IpAddress address) {
-    Identity best = ReservedIdentity.world(address.isIpv4()).identity();
-    int length = 0;
-    for (final Identity identity : engine.cidrIdentities()) {
-      final var cidr = identity.cidr().orElseThrow();
-      if (cidr.contains(address) && cidr.length() > length) {
-        best = identity;
-        length = cidr.length();
-      }
-    }
-    return best.id();
+    return engine.outsidePrefixes().entrySet().stream()
+        .filter(entry -> entry.getKey().contains(address))
+        .max(Comparator.comparingInt(entry -> entry.getKey().length()))
+        .map(Map.Entry::getValue)
+        .orElse(ReservedIdentity.world(address.isIpv4()).id());
   }
 }

@@ -171,12 +171,7 @@ class RequestPoliciesTest {
         List.of(egress(OF_WEB, on(fqdns("www.example.com"), http("GET", null), tcp(80)))),
         false);
     Changes.publish(engine, engine.names(Map.of("www.example.com.", List.of(ADDRESS))));
-    final int address =
-        engine.cidrIdentities().stream()
-            .filter(identity -> identity.cidr().orElseThrow().equals(Prefix.of(ADDRESS)))
-            .findFirst()
-            .orElseThrow()
-            .id();
+    final int address = engine.outsidePrefixes().get(Prefix.of(ADDRESS));
     final RedirectedFlow flow = flow(TCP, WEB, web.id(), 0, address, 80);
     assertTrue(allows(flow, "GET"));
     assertFalse(allows(flow, "PUT"));

@@ -197,7 +197,7 @@ class RuleChangeTest {
     }
     assertEquals(3, small.snapshot().rules().size());
     assertEquals(4, small.policyOf(1).orElseThrow().entries().size());
-    assertEquals(3, small.cidrIdentities().size(), "no reference of a refused one is left");
+    assertEquals(3, small.outsidePrefixes().size(), "no reference of a refused one is left");
   }
 
   @Test

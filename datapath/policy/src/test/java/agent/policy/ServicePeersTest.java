@@ -33,6 +33,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
 /** {@code toServices}: the addresses of the backends of services as peers. */
@@ -69,16 +70,14 @@ class ServicePeersTest {
     return of.policyOf(1).orElseThrow().entries().stream()
         .filter(entry -> entry.direction() == PolicyDirection.EGRESS && entry.isDeny() == isDeny)
         .map(PolicyEntry::identity)
-        .map(number -> cidrOf(of, number))
+        .flatMap(number -> prefixesOf(of, number))
         .collect(Collectors.toCollection(TreeSet::new));
   }
 
-  private static String cidrOf(PolicyEngine of, int number) {
-    return of.cidrIdentities().stream()
-        .filter(identity -> identity.id() == number)
-        .map(identity -> identity.cidr().orElseThrow().toString())
-        .findFirst()
-        .orElse("number " + number);
+  private static Stream<String> prefixesOf(PolicyEngine of, int number) {
+    return of.outsidePrefixes().entrySet().stream()
+        .filter(entry -> entry.getValue() == number)
+        .map(entry -> entry.getKey().toString());
   }
 
   @Test
@@ -89,7 +88,8 @@ class ServicePeersTest {
     back(PLAIN, "192.0.2.9");
     add(engine, List.of(TO_CART), false);
     assertEquals(Set.of("192.0.2.7/32", "2001:db8::7/128"), reached(engine, false));
-    assertEquals(2, engine.cidrIdentities().size(), "a service that no rule selects costs nothing");
+    assertEquals(
+        2, engine.outsidePrefixes().size(), "a service that no rule selects costs nothing");
   }
 
   @Test
@@ -138,7 +138,7 @@ class ServicePeersTest {
     assertEquals(Set.of("192.0.2.10/32", "192.0.2.9/32"), reached(engine, false));
     back(CART);
     assertEquals(Set.of(), reached(engine, false));
-    assertEquals(List.of(), engine.cidrIdentities());
+    assertEquals(Map.of(), engine.outsidePrefixes());
     final PolicyUpdate other = back(OTHER_CART, "192.0.2.7");
     assertTrue(other.bridges().isEmpty() && other.endpoints().isEmpty(), other.toString());
   }
@@ -162,7 +162,7 @@ class ServicePeersTest {
     delete(engine, List.of("n=www"));
     assertEquals(Set.of("192.0.2.7/32"), reached(engine, false));
     delete(engine, List.of("n=cart"));
-    assertEquals(List.of(), engine.cidrIdentities());
+    assertEquals(Map.of(), engine.outsidePrefixes());
   }
 
   @Test
@@ -213,7 +213,7 @@ class ServicePeersTest {
   void shouldKeepServicesAndNumbersOverARestart() {
     add(engine, List.of(TO_CART), false);
     back(CART, "192.0.2.7");
-    final int number = engine.cidrIdentities().getFirst().id();
+    final int number = engine.outsidePrefixes().values().iterator().next();
     final PolicyEngine after =
         PolicyEngine.open(
             new PolicyContext()
@@ -224,8 +224,8 @@ class ServicePeersTest {
                 .conclude());
     after.endpointSet(1, web, List.of());
     assertEquals(Set.of("192.0.2.5/32", "192.0.2.7/32"), reached(after, false));
-    assertEquals("192.0.2.7/32", cidrOf(after, number));
+    assertEquals(Set.of(number), Set.copyOf(after.outsidePrefixes().values()));
     after.services(Map.of(CART, Set.of()));
-    assertEquals(List.of(), after.cidrIdentities(), "no reference is left over");
+    assertEquals(Map.of(), after.outsidePrefixes(), "no reference is left over");
   }
 }

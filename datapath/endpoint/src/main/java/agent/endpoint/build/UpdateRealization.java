@@ -77,12 +77,12 @@ final class UpdateRealization {
     if (!update.bridges().isEmpty()) {
       steps.then(this::bridge);
     }
-    if (!update.cidrsAdded().isEmpty()) {
-      steps.then(() -> writing = settled(ipcache.putCidrs(update.cidrsAdded())));
+    if (!update.outside().added().isEmpty()) {
+      steps.then(() -> writing = settled(ipcache.putOutside(update.outside().added())));
     }
     write(steps, update.endpoints());
-    if (!update.cidrsRemoved().isEmpty()) {
-      steps.thenAwait(() -> settled(ipcache.removeCidrs(update.cidrsRemoved())));
+    if (!update.outside().removed().isEmpty()) {
+      steps.thenAwait(() -> settled(ipcache.removeOutside(update.outside().removed())));
     }
     write(steps, update.cleanups());
     return steps.thenAwait(this::allAsked).then(this::end);
@@ -94,7 +94,7 @@ final class UpdateRealization {
    */
   private void bridge() {
     if (!ipcache.isOutdated()) {
-      update.cidrsAdded().forEach(identity -> unused.add(identity.id()));
+      unused.addAll(update.outside().newIdentities());
     }
     ask(update.bridges(), engine.requests().revision());
     unused.clear();

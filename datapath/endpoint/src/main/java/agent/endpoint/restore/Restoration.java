@@ -211,7 +211,7 @@ public final class Restoration {
         live.ipcache().stageEndpoint(endpoint.id(), identity, endpoint.addresses());
       }
     }
-    live.ipcache().stage(live.engine().cidrIdentities(), localAddresses.reachable());
+    live.ipcache().stage(live.engine().outsidePrefixes(), localAddresses.reachable());
   }
 
   /** Adds the steps that bring policy maps and ipcache to the present policy. */
