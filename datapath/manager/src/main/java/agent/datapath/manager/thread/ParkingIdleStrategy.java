@@ -6,12 +6,13 @@ import java.util.concurrent.locks.LockSupport;
 import org.agrona.concurrent.IdleStrategy;
 
 /**
- * Spins, yields, and then parks until it is woken, a watched descriptor has input, or a timeout has
- * passed. Without a watched descriptor it makes no system call to wake a thread that is not parked.
+ * Spins, and then parks until it is woken, a watched descriptor has input, or a timeout has passed.
+ * It does not yield: the kernel gives a whole slice, of milliseconds, to what works at length then,
+ * while a thread that is woken precedes it. Without a watched descriptor it makes no system call to
+ * wake a thread that is not parked.
  */
 public final class ParkingIdleStrategy implements IdleStrategy {
   private static final int SPINS = 20;
-  private static final int YIELDS = 20;
   private static final long PARK_NS = 100_000_000;
   private static final int PARK_MS = (int) TimeUnit.NANOSECONDS.toMillis(PARK_NS);
 
@@ -75,9 +76,6 @@ public final class ParkingIdleStrategy implements IdleStrategy {
   public void idle() {
     if (turns < SPINS) {
       Thread.onSpinWait();
-      turns++;
-    } else if (turns < SPINS + YIELDS) {
-      Thread.yield();
       turns++;
     } else if (thread == null) {
       thread = Thread.currentThread();

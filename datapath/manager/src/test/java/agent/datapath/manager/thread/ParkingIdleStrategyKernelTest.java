@@ -21,7 +21,7 @@ class ParkingIdleStrategyKernelTest {
   private final ParkingIdleStrategy idle = new ParkingIdleStrategy();
 
   private void idleUntilParked() {
-    for (int i = 0; i < 41; i++) {
+    for (int i = 0; i < 21; i++) {
       idle.idle();
     }
   }

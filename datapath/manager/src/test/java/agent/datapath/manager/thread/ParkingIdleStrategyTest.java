@@ -16,7 +16,7 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(60)
 class ParkingIdleStrategyTest {
   private static final long PARK_NS = TimeUnit.MILLISECONDS.toNanos(100);
-  private static final int BEFORE_PARKS = 41;
+  private static final int BEFORE_PARKS = 21;
   private static final int ROUNDS = 20;
 
   private final ParkingIdleStrategy idle = new ParkingIdleStrategy();
