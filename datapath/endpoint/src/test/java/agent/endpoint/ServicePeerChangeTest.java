@@ -55,8 +55,7 @@ class ServicePeerChangeTest {
     agent.now(back(CART, FIRST));
     agent.datapath.calls.clear();
     agent.now(back(CART, FIRST, SECOND));
-    assertEquals(
-        List.of("apply 1 +1 -0 unused", "ipcache +[198.51.100.8/32]"), agent.datapath.calls);
+    assertEquals(List.of("ipcache +[198.51.100.8/32]"), agent.datapath.calls);
     agent.datapath.calls.clear();
     agent.now(back(new ServiceName("cart", "other"), FIRST));
     agent.now(back(CART, SECOND, FIRST));

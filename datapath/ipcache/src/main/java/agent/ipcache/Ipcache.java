@@ -72,7 +72,9 @@ public final class Ipcache {
 
   /** Adds or changes the entries of prefixes outside, each with its identity. */
   public CompletableFuture<Void> putOutside(Map<Prefix, Integer> identities) {
-    return put(IpcacheSource.OUTSIDE, outsideEntries(identities).sorted(LONGEST_FIRST).toList());
+    final List<IpcacheEntry> entries = outsideEntries(identities);
+    entries.sort(LONGEST_FIRST);
+    return put(IpcacheSource.OUTSIDE, entries);
   }
 
   /** Removes the entries of prefixes outside that no rule means any more. */
@@ -218,9 +220,11 @@ public final class Ipcache {
         .toList();
   }
 
-  private static Stream<IpcacheEntry> outsideEntries(Map<Prefix, Integer> identities) {
-    return identities.entrySet().stream()
-        .map(entry -> new IpcacheEntry(entry.getKey(), entry.getValue(), 0, false));
+  private static List<IpcacheEntry> outsideEntries(Map<Prefix, Integer> identities) {
+    final List<IpcacheEntry> entries = new ArrayList<>(identities.size());
+    identities.forEach(
+        (prefix, identity) -> entries.add(new IpcacheEntry(prefix, identity, 0, false)));
+    return entries;
   }
 
   private static IpcacheEntry nodeEntry(Prefix prefix) {

@@ -19,6 +19,11 @@ public record FqdnSelector(NamePattern pattern) implements NamedSelector<String>
   }
 
   @Override
+  public boolean hasLabel() {
+    return true;
+  }
+
+  @Override
   public Label label() {
     return new Label(Label.FQDN, text(), "");
   }

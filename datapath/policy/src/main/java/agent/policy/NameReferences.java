@@ -159,7 +159,7 @@ final class NameReferences<N, S extends NamedSelector<N>> {
     final Use use = uses.get(selector);
     return use != null
         && identity.outside().isPresent()
-        && (identity.labels().contains(selector.label())
+        && (selector.hasLabel() && identity.labels().contains(selector.label())
             || identity.cidr().filter(use.addresses::containsKey).isPresent());
   }
 

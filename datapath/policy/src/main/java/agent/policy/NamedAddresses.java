@@ -22,7 +22,8 @@ import java.util.TreeMap;
 /**
  * The addresses that names have, each with its identity: addresses that the same selectors by names
  * select have one in common, so that a further address of a name changes no policy. An address that
- * a CIDR of a rule covers has the identity of a CIDR of one address, for rules may mean it alone.
+ * a CIDR of a rule covers has the identity of a CIDR of one address, for rules may mean it alone;
+ * so has that of a service whose name can be no label.
  *
  * <p>A selector that rules no longer use says nothing of an identity. So an address keeps its
  * identity then, if other selectors select it, until {@link #settle} gives it the one that it would
@@ -33,7 +34,7 @@ final class NamedAddresses {
    * What addresses have in common.
    *
    * @param selectors the selectors by names that select them
-   * @param range all addresses of the family, or the one address where a CIDR covers it
+   * @param range all addresses of the family, or the one address where it has its own identity
    */
   private record Key(Set<NamedSelector<?>> selectors, Prefix range) {
     LabelSet labels() {
@@ -229,8 +230,19 @@ final class NamedAddresses {
     if (selectors.isEmpty()) {
       return null;
     }
-    final Prefix all = address.isIpv4() ? Prefix.ALL_IPV4 : Prefix.ALL_IPV6;
-    return new Key(selectors, cidrs.cover(address) ? address : all);
+    if (cidrs.cover(address) || !haveLabels(selectors)) {
+      return new Key(selectors, address);
+    }
+    return new Key(selectors, address.isIpv4() ? Prefix.ALL_IPV4 : Prefix.ALL_IPV6);
+  }
+
+  private static boolean haveLabels(Set<NamedSelector<?>> selectors) {
+    for (final NamedSelector<?> selector : selectors) {
+      if (!selector.hasLabel()) {
+        return false;
+      }
+    }
+    return true;
   }
 
   private List<Group> create(Map<Prefix, Key> keys, Map<Prefix, Integer> former) {

@@ -16,7 +16,10 @@ sealed interface NamedSelector<N> extends PeerSelector permits FqdnSelector, Ser
   /** Returns its only name; null where it has any number of names. */
   N onlyName();
 
-  /** Returns the label of identities whose addresses it selects. */
+  /** Returns whether its name can be that of a label, which no other selector has then. */
+  boolean hasLabel();
+
+  /** Returns the label of identities whose addresses it selects, where it has one. */
   Label label();
 
   @Override

@@ -48,9 +48,7 @@ public final class PolicyEngine {
     hold = new RulesHold(stored.unreadable());
     references = new RuleReferences(context, state, selectors);
     resolution = new EnforcedResolution(selectors, endpointPorts, hold, context);
-    changes =
-        new SubjectChanges(
-            subjects, resolution, references.outside(), trace, context.mapCapacity());
+    changes = new SubjectChanges(subjects, resolution, references, trace, context.mapCapacity());
     repository = new PolicyRepository(state.revision(), RuleReader.read(state.rules()));
   }
 
@@ -244,7 +242,6 @@ public final class PolicyEngine {
     final List<Rule> added = repository.missing(after);
     final Set<Integer> markedBefore = changes.marked();
     references.use(added);
-    markAffected();
     final Map<Integer, ResolvedPolicy> resolved = new TreeMap<>();
     final Map<Integer, ResolvedPolicy> bridged = new TreeMap<>();
     try {
@@ -263,7 +260,6 @@ public final class PolicyEngine {
     previous = repository;
     repository = after;
     references.drop(removed);
-    markAffected();
     final List<EndpointPolicyChange> bridges = subjects.change(bridged);
     final PolicyUpdate update = changes.settle(repository, resolved).after(bridges);
     references.release(removed);
@@ -272,14 +268,7 @@ public final class PolicyEngine {
   }
 
   private PolicyUpdate settle() {
-    markAffected();
     return changes.settle(repository, Map.of());
-  }
-
-  private void markAffected() {
-    references
-        .takeAffected()
-        .forEach((selector, peers) -> changes.mark(subjects.dependingOn(Set.of(selector)), peers));
   }
 
   /**

@@ -2,6 +2,7 @@ package agent.policy;
 
 import agent.identity.Label;
 import agent.types.ServiceName;
+import java.util.regex.Pattern;
 
 /**
  * Selects the addresses of the backends of the services that have a name. Endpoints and nodes are
@@ -10,6 +11,9 @@ import agent.types.ServiceName;
  * @param service the name
  */
 record ServiceSelector(ServiceName service) implements NamedSelector<ServiceName> {
+  /** Names of DNS labels and subdomains (RFC 1123), which hold no '/'. */
+  private static final Pattern LABEL = Pattern.compile("[-._A-Za-z0-9]{1,253}");
+
   @Override
   public boolean matches(ServiceName name) {
     return service.equals(name);
@@ -18,6 +22,12 @@ record ServiceSelector(ServiceName service) implements NamedSelector<ServiceName
   @Override
   public ServiceName onlyName() {
     return service;
+  }
+
+  @Override
+  public boolean hasLabel() {
+    return LABEL.matcher(service.name()).matches()
+        && (service.namespace().isEmpty() || LABEL.matcher(service.namespace()).matches());
   }
 
   @Override

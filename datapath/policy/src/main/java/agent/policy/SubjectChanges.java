@@ -21,7 +21,7 @@ final class SubjectChanges {
 
   private final PolicySubjects subjects;
   private final EnforcedResolution resolution;
-  private final OutsidePrefixes outside;
+  private final RuleReferences references;
   private final DecisionTrace trace;
   private final int mapCapacity;
 
@@ -31,12 +31,12 @@ final class SubjectChanges {
   SubjectChanges(
       PolicySubjects subjects,
       EnforcedResolution resolution,
-      OutsidePrefixes outside,
+      RuleReferences references,
       DecisionTrace trace,
       int mapCapacity) {
     this.subjects = subjects;
     this.resolution = resolution;
-    this.outside = outside;
+    this.references = references;
     this.trace = trace;
     this.mapCapacity = mapCapacity;
   }
@@ -60,7 +60,15 @@ final class SubjectChanges {
     dirty.remove(endpoint);
   }
 
+  private void markAffected() {
+    references
+        .takeAffected()
+        .forEach((selector, peers) -> mark(subjects.dependingOn(Set.of(selector)), peers));
+  }
+
+  /** Returns the endpoints that the next {@link #settle} resolves. */
   Set<Integer> marked() {
+    markAffected();
     return new TreeSet<>(dirty.keySet());
   }
 
@@ -96,6 +104,7 @@ final class SubjectChanges {
    * @param resolved policies with these rules, by endpoint
    */
   PolicyUpdate settle(PolicyRepository rules, Map<Integer, ResolvedPolicy> resolved) {
+    markAffected();
     final List<EndpointPolicyChange> changes = new ArrayList<>();
     final List<EndpointPolicyChange> denials = new ArrayList<>();
     final Map<Integer, Refusal> failures = new TreeMap<>();
@@ -126,6 +135,6 @@ final class SubjectChanges {
     dirty.clear();
     mark(failures.keySet());
     return new PolicyUpdate(
-        rules.revision(), List.of(), changes, failures, outside.take(), denials);
+        rules.revision(), List.of(), changes, failures, references.outside().take(), denials);
   }
 }

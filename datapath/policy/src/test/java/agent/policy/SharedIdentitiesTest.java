@@ -147,6 +147,27 @@ class SharedIdentitiesTest {
   }
 
   @Test
+  void shouldGiveAddressesOfAServiceThatCanHaveNoLabelTheirOwnIdentities() {
+    engine.endpointSet(1, web, List.of());
+    final ServiceName plain = new ServiceName("b", "a");
+    for (final ServiceName odd :
+        List.of(
+            new ServiceName("a/b", ""),
+            new ServiceName("b", "a;"),
+            new ServiceName("x".repeat(2000), "a"))) {
+      engine.services(
+          Map.of(plain, addresses("192.0.2.1"), odd, addresses("192.0.2.2", "192.0.2.3")));
+      add(engine, List.of(egress(WEB, services(odd.namespace(), odd.name()))), false);
+      add(engine, List.of(egress(labels("app", "db"), services("a", "b"))), false);
+      assertEquals(List.of("cidr:192.0.2.2/32", "reserved:world"), labelsOf(TWO));
+      assertEquals(List.of("reserved:world", "reserved:world-ipv4", "service:a/b"), labelsOf(ONE));
+      assertFalse(allowed().contains(identityOf(ONE)));
+      delete(engine, List.of());
+      engine.services(Map.of(odd, Set.of()));
+    }
+  }
+
+  @Test
   void shouldGiveAnAddressItsOwnIdentityWhileACidrOfARuleCoversIt() {
     engine.endpointSet(1, web, List.of());
     add(engine, List.of(EVERY), false);

@@ -13,7 +13,7 @@ import java.util.List;
  * are upper case.
  */
 final class Utf8Text extends Writer {
-  private static final int FIRST_BYTES = 2048;
+  private static final int FIRST_BYTES = 512;
   private static final int LARGEST_PART_BYTES = 1 << 20;
   private static final int MOST_BYTES_PER_CHARACTER = 6;
   private static final int UNICODE_ESCAPE_DIGITS = 4;

@@ -101,6 +101,9 @@ final class UpdateRealization {
   }
 
   private CompletableFuture<?> allAsked() {
+    if (asked.isEmpty()) {
+      return writing;
+    }
     final Stream<CompletableFuture<?>> policies = asked.stream().map(answer -> answer);
     return CompletableFuture.allOf(
         Stream.concat(policies, Stream.of(writing)).toArray(CompletableFuture<?>[]::new));
