@@ -224,12 +224,27 @@ class SharedIdentitiesTest {
 
   @Test
   void shouldNotSelectWhatASelectorSelectedBeforeItWasDropped() {
+    reuseASelector(() -> {});
+  }
+
+  @Test
+  void shouldNotSelectItAfterRulesThatCannotBeStoredEither() {
+    reuseASelector(
+        () -> {
+          store.fails = true;
+          assertThrows(OperationException.class, () -> add(engine, List.of(CIDR), false));
+          store.fails = false;
+        });
+  }
+
+  private void reuseASelector(Runnable meanwhile) {
     engine.endpointSet(1, web, List.of());
     add(engine, List.of(A, EVERY), false);
     resolve("a.example.com.", "192.0.2.1");
     resolve("b.example.com.", "192.0.2.1");
     delete(engine, List.of("n=a"));
     resolve("a.example.com.");
+    meanwhile.run();
     add(
         engine,
         List.of(named(egress(labels("app", "db"), fqdns("a.example.com")), "n", "a")),

@@ -283,6 +283,11 @@ class AgentNamesKernelTest {
     assertReached(true, FIRST);
     assertReached(false, SECOND);
     final JsonNode selectors = agent.expect(200, "GET", "/policy/selectors", null).json();
-    assertEquals(49_997, selectors.get(0).get("identities").size());
+    assertEquals(2, selectors.get(0).get("identities").size(), "one for each family");
+    final JsonNode identity =
+        agent
+            .expect(200, "GET", "/identity/" + selectors.get(0).get("identities").get(0), null)
+            .json();
+    assertTrue(identity.toString().contains("\"fqdn:*.example.com.\""), identity.toString());
   }
 }
