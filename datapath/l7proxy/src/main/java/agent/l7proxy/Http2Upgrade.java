@@ -10,6 +10,7 @@ import io.netty.handler.codec.http.HttpResponse;
 import io.netty.handler.codec.http.HttpResponseStatus;
 import io.netty.handler.codec.http.HttpVersion;
 import io.netty.handler.codec.http2.Http2Settings;
+import io.netty.util.AsciiString;
 import java.util.Base64;
 import java.util.List;
 
@@ -21,7 +22,7 @@ final class Http2Upgrade {
   private static final String PROTOCOL = "h2c";
 
   /** The name of the field with the settings of the client. */
-  static final String SETTINGS = "HTTP2-Settings";
+  static final AsciiString SETTINGS = AsciiString.cached("HTTP2-Settings");
 
   private static final int SETTING_LENGTH = 6;
   private static final int LAST_SETTING = 6;
@@ -35,6 +36,9 @@ final class Http2Upgrade {
    */
   static Http2Settings offered(HttpRequest head) {
     final HttpHeaders headers = head.headers();
+    if (!headers.contains(HttpHeaderNames.UPGRADE)) {
+      return null;
+    }
     final List<String> protocols = headers.getAll(HttpHeaderNames.UPGRADE);
     if (protocols.size() != 1 || !PROTOCOL.equalsIgnoreCase(protocols.getFirst())) {
       return null;
