@@ -18,13 +18,17 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Responses of HTTP/1 servers. The client gets one response, of the same status and body. */
+/**
+ * Responses of HTTP/1 servers. The client gets one response, of the same status and body; one that
+ * is passed on as it came is what would be written of it.
+ */
 public final class ResponseHeadFuzz {
   /** Responses of each framing, without a body, before another one, and of a tunnel. */
   public static final List<byte[]> SEEDS =
       FuzzInputs.texts(
           "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: X-Hop\r\nX-Hop: 1\r\n\r\nok",
           "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2;x=y\r\nok\r\n0\r\nX: y\r\n\r\n",
+          "HTTP/1.1 404 No\r\nServer: x\r\nContent-Length: 2\r\nConnection: keep-alive\r\n\r\nok",
           "HTTP/1.0 200 OK\r\n\r\nuntil the end",
           "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n",
           "HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\nx",
@@ -37,11 +41,12 @@ public final class ResponseHeadFuzz {
   /** Reads a response, and reads what the client gets of it. */
   public static void fuzzerTestOneInput(byte[] input) throws BadRequestException {
     final EmbeddedChannel server = new EmbeddedChannel();
-    server.pipeline().addLast(Upstream.codec());
-    server.writeOutbound(get());
+    final JudgedRequest request = JudgedRequest.of(get(), false, false);
+    final ServerHandler handler = new ServerHandler();
+    handler.begin(null, request);
+    server.pipeline().addLast(new ResponseDecoder(handler));
     server.writeInbound(Unpooled.wrappedBuffer(input));
     final EmbeddedChannel client = new EmbeddedChannel(new ResponseEncoder());
-    final JudgedRequest request = JudgedRequest.of(get(), false, false);
     Integer status = null;
     boolean isWhole = false;
     final StringBuilder body = new StringBuilder();
@@ -67,8 +72,15 @@ public final class ResponseHeadFuzz {
       WaitingBody.removeTrailers(part);
       client.writeOutbound(part);
     }
+    final String text = written(client);
     if (isWhole) {
-      check(status, body.toString(), written(client));
+      check(status, body.toString(), text);
+    }
+    final ByteBuf passed = Unpooled.copiedBuffer(input);
+    final int passedStatus = WholeResponse.read(passed);
+    if (passedStatus != 0) {
+      FuzzInputs.assertSame(status, passedStatus, text);
+      FuzzInputs.assertSame(text, passed.toString(StandardCharsets.ISO_8859_1), "as it came");
     }
     server.finishAndReleaseAll();
     client.finishAndReleaseAll();

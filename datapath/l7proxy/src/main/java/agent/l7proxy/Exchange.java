@@ -3,6 +3,7 @@ package agent.l7proxy;
 import agent.l7proxy.RequestRecord.Verdict;
 import agent.policy.request.HttpVerdict;
 import agent.policy.request.RedirectCounters.Count;
+import io.netty.buffer.ByteBuf;
 import io.netty.channel.Channel;
 import io.netty.handler.codec.http.FullHttpResponse;
 import io.netty.handler.codec.http.HttpContent;
@@ -102,6 +103,12 @@ final class Exchange {
     }
     timers.start(connection.context(), request, this::timedOut);
     if (!handler.isUpgrading()) {
+      open();
+    }
+  }
+
+  private void open() {
+    if (state == State.CONNECTING) {
       connection.upstream().open(this);
     }
   }
@@ -118,12 +125,9 @@ final class Exchange {
 
   /** The body is not valid: what the server has of the request stays incomplete. */
   private void badBody(BadRequestException problem) {
-    if (state == State.ENDED) {
-      return;
-    }
-    if (response != null || state == State.DRAINING) {
+    if (state == State.DRAINING || state != State.ENDED && response != null) {
       abort(problem.getMessage(), Http2Error.INTERNAL_ERROR);
-    } else {
+    } else if (state != State.ENDED) {
       refuse(problem);
     }
   }
@@ -136,7 +140,6 @@ final class Exchange {
       return;
     }
     final boolean isLast = body instanceof LastHttpContent;
-    final long length = body.content().readableBytes();
     isRequestEnded |= isLast;
     timers.traffic();
     WaitingBody.removeTrailers(body);
@@ -148,7 +151,7 @@ final class Exchange {
         }
       }
       case FORWARDING -> {
-        isBodySent |= length > 0;
+        isBodySent |= body.content().isReadable();
         server.write(body);
         if (isLast && isResponseEnded) {
           server.flush();
@@ -156,12 +159,11 @@ final class Exchange {
         }
       }
       case DRAINING -> {
+        drainedBytes += body.content().readableBytes();
         body.release();
-        drainedBytes += length;
-        if (isLast) {
+        isKept &= isLast || drainedBytes <= MOST_DRAINED_BYTES;
+        if (isLast || !isKept) {
           end();
-        } else if (drainedBytes > MOST_DRAINED_BYTES) {
-          endAndClose();
         }
       }
       default -> body.release();
@@ -177,7 +179,7 @@ final class Exchange {
     state = State.FORWARDING;
     server = channel;
     serverHandler = (ServerHandler) channel.pipeline().last();
-    serverHandler.exchange(this);
+    serverHandler.begin(this, request);
     if (!isForwarded) {
       isForwarded = true;
       connection.count(Count.REQUEST_FORWARDED);
@@ -203,16 +205,10 @@ final class Exchange {
     }
     if (cause != null && attempts <= connection.context().retries()) {
       attempts++;
-      client.eventLoop().execute(this::openAgain);
+      client.eventLoop().execute(this::open);
     } else {
       LOGGER.debug("{}: {}", connection.flow(), String.valueOf(cause));
       fail(HttpResponseStatus.SERVICE_UNAVAILABLE, LocalReply.NO_SERVER);
-    }
-  }
-
-  private void openAgain() {
-    if (state == State.CONNECTING) {
-      connection.upstream().open(this);
     }
   }
 
@@ -237,7 +233,7 @@ final class Exchange {
     attempts++;
     leaveServer();
     state = State.CONNECTING;
-    connection.upstream().open(this);
+    open();
   }
 
   /** A part of the response; takes it over. */
@@ -248,8 +244,7 @@ final class Exchange {
     }
     timers.traffic();
     if (part.decoderResult().isFailure()) {
-      ReferenceCountUtil.release(part);
-      badResponse();
+      badResponse(part);
       return;
     }
     if (part instanceof HttpResponse head && !takeHead(head)) {
@@ -261,16 +256,27 @@ final class Exchange {
       return;
     }
     if (response == null) {
-      ReferenceCountUtil.release(part);
-      badResponse();
+      badResponse(part);
       return;
     }
-    final boolean isLast = part instanceof LastHttpContent;
     WaitingBody.removeTrailers(part);
     client.write(part);
-    if (isLast) {
+    if (part instanceof LastHttpContent) {
       responseEnded();
     }
+  }
+
+  /** Returns whether a response that has come as a whole may go to the client as it is. */
+  boolean takesWhole() {
+    return response == null && isKept && !handler.isHttp2() && request.isAnsweredWithBody();
+  }
+
+  /** The response, as the client gets it. */
+  void wholeResponse(int status, ByteBuf bytes) {
+    connection.count(Count.RESPONSE_RECEIVED);
+    response = ResponseHead.asItCame(status);
+    client.write(bytes);
+    responseEnded();
   }
 
   /** Returns whether the head is to be written as it is now. */
@@ -279,8 +285,7 @@ final class Exchange {
     final ResponseHead read =
         ResponseHead.of(head, request, handler.isHttp2(), isServerHttp2, isKept);
     if (read.isRefused() || response != null) {
-      ReferenceCountUtil.release(head);
-      badResponse();
+      badResponse(head);
       return false;
     }
     if (read.isInformational()) {
@@ -300,7 +305,10 @@ final class Exchange {
     connection.count(Count.RESPONSE_FORWARDED);
     client.flush();
     if (response.isTunnel()) {
-      openTunnel();
+      report.ended(Verdict.FORWARDED, response.status());
+      timers.stop();
+      state = State.ENDED;
+      TunnelHandler.join(client, server, connection.context().idleTimeout());
     } else if (isRequestEnded) {
       end();
     } else if (!response.isServerKept() && !isServerHttp2) {
@@ -308,14 +316,8 @@ final class Exchange {
     }
   }
 
-  private void openTunnel() {
-    report.ended(Verdict.FORWARDED, response.status());
-    timers.stop();
-    state = State.ENDED;
-    TunnelHandler.join(client, server, connection.context().idleTimeout());
-  }
-
-  private void badResponse() {
+  private void badResponse(HttpObject part) {
+    ReferenceCountUtil.release(part);
     if (response != null) {
       abort("the response is not valid", Http2Error.INTERNAL_ERROR);
     } else {
@@ -364,9 +366,6 @@ final class Exchange {
   }
 
   void serverClosed(String problem) {
-    if (state != State.FORWARDING) {
-      return;
-    }
     if (isResponseEnded) {
       endAndClose();
     } else if (response != null) {
@@ -465,7 +464,7 @@ final class Exchange {
   private void leaveServer() {
     timers.stopRetry();
     if (server != null) {
-      serverHandler.exchange(null);
+      serverHandler.end();
       server.close();
       server = null;
     }
@@ -480,7 +479,7 @@ final class Exchange {
       report.ended(Verdict.FORWARDED, response.status());
     }
     if (server != null && isRequestEnded && response != null && response.isServerKept()) {
-      serverHandler.exchange(null);
+      serverHandler.end();
       if (!isServerHttp2) {
         connection.upstream().keep(server);
       }

@@ -22,6 +22,11 @@ final class HeadCheck {
 
   private HeadCheck() {}
 
+  /** Returns whether a byte, which is not negative, is one of a token. */
+  static boolean isToken(int c) {
+    return TOKEN[c];
+  }
+
   /** Returns whether these characters are a token, such as a method or the name of a field. */
   static boolean isToken(CharSequence text) {
     for (int i = 0; i < text.length(); i++) {

@@ -314,14 +314,19 @@ final class JudgedRequest implements HttpRequest {
     return head.method().equals(HttpMethod.HEAD);
   }
 
+  /** Returns whether the header of a response alone says whether it has a body. */
+  boolean isAnsweredWithBody() {
+    return !isHead() && !isConnect();
+  }
+
   /** Returns whether the server may get it twice (RFC 9110 section 9.2.2). */
   boolean isIdempotent() {
     return IDEMPOTENT.contains(head.method()) && !isWebSocket;
   }
 
   boolean isGrpc() {
-    final String type = head.headers().get(HttpHeaderNames.CONTENT_TYPE);
-    return isHttp2 && type != null && type.startsWith("application/grpc");
+    final String type = isHttp2 ? head.headers().get(HttpHeaderNames.CONTENT_TYPE) : null;
+    return type != null && type.startsWith("application/grpc");
   }
 
   /** Returns whether the connection of the client ends with the answer. */

@@ -3,6 +3,7 @@ package agent.l7proxy;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.handler.codec.http.DefaultFullHttpResponse;
+import io.netty.handler.codec.http.DefaultHttpResponse;
 import io.netty.handler.codec.http.EmptyHttpHeaders;
 import io.netty.handler.codec.http.HttpHeaderNames;
 import io.netty.handler.codec.http.HttpHeaderValues;
@@ -57,6 +58,19 @@ final class ResponseHead {
       boolean isKept) {
     final ResponseHead response = new ResponseHead(head, request, isHttp2, isServerHttp2);
     response.read(isKept);
+    return response;
+  }
+
+  /** Returns the head of a response that needs no change: both connections stay. */
+  static ResponseHead asItCame(int status) {
+    final ResponseHead response =
+        new ResponseHead(
+            new DefaultHttpResponse(HttpVersion.HTTP_1_1, HttpResponseStatus.valueOf(status)),
+            null,
+            false,
+            false);
+    response.isServerKept = true;
+    response.isClientKept = true;
     return response;
   }
 

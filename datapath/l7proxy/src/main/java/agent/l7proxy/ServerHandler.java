@@ -1,5 +1,6 @@
 package agent.l7proxy;
 
+import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.socket.ChannelInputShutdownEvent;
@@ -10,10 +11,33 @@ import io.netty.util.ReferenceCountUtil;
 /** The end of a connection to a server, or of a stream of one: it has one request at a time. */
 final class ServerHandler extends ChannelInboundHandlerAdapter {
   private Exchange exchange;
+  private JudgedRequest request;
 
-  /** Sets the request whose response comes next; null: none. */
-  void exchange(Exchange value) {
-    exchange = value;
+  /** The response to this request comes next. */
+  void begin(Exchange newExchange, JudgedRequest newRequest) {
+    exchange = newExchange;
+    request = newRequest;
+  }
+
+  /** No response comes next. */
+  void end() {
+    exchange = null;
+    request = null;
+  }
+
+  /** Returns the request whose response comes next; null: there is none. */
+  JudgedRequest request() {
+    return request;
+  }
+
+  /** Returns whether the response may go to the client as it is. */
+  boolean takesWhole() {
+    return exchange != null && exchange.takesWhole();
+  }
+
+  /** The response, as the client gets it. */
+  void whole(int status, ByteBuf bytes) {
+    exchange.wholeResponse(status, bytes);
   }
 
   @Override

@@ -6,7 +6,7 @@ import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.socket.ChannelInputShutdownEvent;
 import io.netty.channel.socket.SocketChannel;
-import io.netty.handler.codec.http.HttpClientCodec;
+import io.netty.handler.codec.http.HttpRequestEncoder;
 import io.netty.util.concurrent.Ticker;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
@@ -41,9 +41,10 @@ final class TunnelHandler extends ChannelInboundHandlerAdapter {
     client.pipeline().remove(ResponseEncoder.class);
     client.pipeline().addLast(ofClient);
     server.pipeline().remove(ServerHandler.class);
+    server.pipeline().remove(HttpRequestEncoder.class);
     server.pipeline().addLast(ofServer);
     // A decoder passes on what it has read when it is removed: then no encoder is left.
-    server.pipeline().remove(HttpClientCodec.class);
+    server.pipeline().remove(ResponseDecoder.class);
     client.pipeline().remove(RequestDecoder.class);
     client.read();
     server.read();

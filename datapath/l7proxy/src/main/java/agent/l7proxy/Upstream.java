@@ -9,8 +9,8 @@ import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
-import io.netty.handler.codec.http.HttpClientCodec;
-import io.netty.handler.codec.http.HttpDecoderConfig;
+import io.netty.channel.ChannelPipeline;
+import io.netty.handler.codec.http.HttpRequestEncoder;
 import io.netty.handler.codec.http2.Http2FrameCodec;
 import io.netty.handler.codec.http2.Http2FrameCodecBuilder;
 import io.netty.handler.codec.http2.Http2GoAwayFrame;
@@ -217,22 +217,16 @@ final class Upstream {
                   new Http2MultiplexHandler(new ChannelInboundHandlerAdapter()),
                   new GoAwayHandler());
         } else {
-          channel.pipeline().addLast(codec(), new ServerHandler());
+          addHttp1(channel.pipeline());
         }
       }
     };
   }
 
-  /** Returns what speaks HTTP/1 with a server. */
-  static HttpClientCodec codec() {
-    return new HttpClientCodec(
-        new HttpDecoderConfig()
-            .setMaxInitialLineLength(LONGEST_RESPONSE_HEAD)
-            .setMaxHeaderSize(LONGEST_RESPONSE_HEAD)
-            .setMaxChunkSize(16 * 1024)
-            .setInitialBufferSize(64),
-        true,
-        false);
+  /** Adds what speaks HTTP/1 with a server. */
+  static void addHttp1(ChannelPipeline pipeline) {
+    final ServerHandler handler = new ServerHandler();
+    pipeline.addLast(new ResponseDecoder(handler), new HttpRequestEncoder(), handler);
   }
 
   /** The server is an endpoint of this node: it shall see the address of the client. */

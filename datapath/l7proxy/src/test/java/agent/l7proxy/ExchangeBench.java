@@ -111,7 +111,7 @@ class ExchangeBench implements RedirectProxy, RequestPolicies {
   /** Gives the next request an open connection to the server: the one that it has, or a new one. */
   EmbeddedSocket server() {
     final EmbeddedSocket server = new EmbeddedSocket();
-    server.pipeline().addLast(Upstream.codec(), new ServerHandler());
+    Upstream.addHttp1(server.pipeline());
     connection.upstream().keep(counted(server));
     if (!server.isOpen()) {
       return kept;

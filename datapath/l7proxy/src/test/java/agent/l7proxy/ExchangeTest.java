@@ -17,7 +17,6 @@ import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.handler.codec.DecoderResult;
 import io.netty.handler.codec.http.DefaultHttpContent;
-import io.netty.handler.codec.http.HttpClientCodec;
 import io.netty.handler.codec.http.HttpContent;
 import java.time.Duration;
 import org.junit.jupiter.api.Test;
@@ -597,7 +596,7 @@ class ExchangeTest {
     final EmbeddedSocket server = bench.server();
     client.receive(GET);
     final HttpContent early = part("x");
-    server.pipeline().context(HttpClientCodec.class).fireChannelRead(early);
+    server.pipeline().context(ResponseDecoder.class).fireChannelRead(early);
     assertEquals(0, early.refCnt());
     assertAnswered(502, Verdict.ERROR);
   }
