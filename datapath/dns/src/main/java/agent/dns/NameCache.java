@@ -65,7 +65,7 @@ final class NameCache implements AddressUse {
   record Limits(
       long leastTtlSec, int mostAddresses, int mostNamesOfEndpoint, int mostNames, int mostHeld) {
     Limits(long leastTtlSec, int mostAddresses, int mostHeld) {
-      this(leastTtlSec, mostAddresses, 10_000, 200_000, mostHeld);
+      this(leastTtlSec, mostAddresses, 25_000, 200_000, mostHeld);
     }
   }
 
