@@ -103,6 +103,9 @@ final class NamedAddresses {
   /** Addresses whose group may not be that of what rules use now. */
   private final Set<Prefix> outdated = new LinkedHashSet<>();
 
+  /** Selectors that the groups of these addresses may have, and rules no longer use. */
+  private final Set<NamedSelector<?>> dropped = new HashSet<>();
+
   /** The groups that addresses had before the last moves. */
   private final Map<Prefix, Group> before = new HashMap<>();
 
@@ -140,9 +143,14 @@ final class NamedAddresses {
   /** Adds a selector, and the addresses that it selects to the moves. */
   void use(NamedSelector<?> selector, Set<Prefix> selected, Moves moves) {
     used.add(selector);
-    for (final Prefix address : outdated) { // as of an earlier use, it may select others
-      if (held.get(address).key.selectors.contains(selector)) {
-        moves.lose(address, selector);
+    if (outdated.isEmpty()) {
+      dropped.clear();
+    }
+    if (dropped.remove(selector)) {
+      for (final Prefix address : outdated) { // as of its earlier use, it may select others
+        if (held.get(address).key.selectors.contains(selector)) {
+          moves.lose(address, selector);
+        }
       }
     }
     selected.forEach(address -> moves.gain(address, selector));
@@ -151,6 +159,7 @@ final class NamedAddresses {
   /** Ends the use of a selector. */
   void drop(NamedSelector<?> selector, Set<Prefix> selected) {
     used.remove(selector);
+    dropped.add(selector);
     for (final Prefix address : selected) {
       final Group group = held.get(address);
       if (group != null && group.key.selectors.contains(selector)) {

@@ -30,10 +30,8 @@ import java.util.Arrays;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
-import java.util.function.Consumer;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
@@ -44,25 +42,7 @@ class NamedPeersTest {
   private static final RuleSpec WWW = named(egress(WEB, fqdns("www.example.com")), "n", "www");
   private static final RuleSpec EVERY = named(egress(WEB, fqdns("*.example.com")), "n", "every");
 
-  private static final class Rules implements PolicyStore {
-    private final PolicyStore kept = PolicyStore.inMemory();
-    private boolean fails;
-
-    @Override
-    public Optional<PolicyState> load(Consumer<PolicyState> check) {
-      return kept.load(check);
-    }
-
-    @Override
-    public void save(PolicyState state) {
-      if (fails) {
-        throw new OperationException("disk full");
-      }
-      kept.save(state);
-    }
-  }
-
-  private final Rules store = new Rules();
+  private final FailingPolicyStore store = new FailingPolicyStore();
   private final LocalIdentityAllocator identities = new LocalIdentityAllocator();
   private final LocalCidrIdentityAllocator cidrIdentities = new LocalCidrIdentityAllocator();
   private final PolicyEngine engine =

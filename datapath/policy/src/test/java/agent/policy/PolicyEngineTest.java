@@ -39,7 +39,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 
@@ -49,26 +48,7 @@ class PolicyEngineTest {
   private static final SelectorSpec WEB = labels("app", "web");
   private static final SelectorSpec DB = labels("app", "db");
 
-  /** A store whose calls can be made to fail. */
-  private static final class Rules implements PolicyStore {
-    private final PolicyStore kept = PolicyStore.inMemory();
-    boolean fails;
-
-    @Override
-    public Optional<PolicyState> load(Consumer<PolicyState> check) {
-      return kept.load(check);
-    }
-
-    @Override
-    public void save(PolicyState state) {
-      if (fails) {
-        throw new OperationException("disk full");
-      }
-      kept.save(state);
-    }
-  }
-
-  private final Rules store = new Rules();
+  private final FailingPolicyStore store = new FailingPolicyStore();
   private final LocalIdentityAllocator identities = new LocalIdentityAllocator();
   private final LocalCidrIdentityAllocator cidrIdentities = new LocalCidrIdentityAllocator();
 

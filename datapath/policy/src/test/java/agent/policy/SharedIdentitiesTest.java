@@ -30,10 +30,8 @@ import agent.types.ServiceName;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
-import java.util.function.Consumer;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 
@@ -48,25 +46,7 @@ class SharedIdentitiesTest {
   private static final Prefix SIX = Prefix.parse("2001:db8::1/128");
   private static final int FIRST = Identity.LOCAL_MIN;
 
-  private static final class Rules implements PolicyStore {
-    private final PolicyStore kept = PolicyStore.inMemory();
-    private boolean fails;
-
-    @Override
-    public Optional<PolicyState> load(Consumer<PolicyState> check) {
-      return kept.load(check);
-    }
-
-    @Override
-    public void save(PolicyState state) {
-      if (fails) {
-        throw new OperationException("disk full");
-      }
-      kept.save(state);
-    }
-  }
-
-  private final Rules store = new Rules();
+  private final FailingPolicyStore store = new FailingPolicyStore();
   private final LocalIdentityAllocator identities = new LocalIdentityAllocator();
   private final LocalCidrIdentityAllocator local = new LocalCidrIdentityAllocator();
   private final PolicyEngine engine =
