@@ -23,6 +23,7 @@ import agent.types.IpAddress;
 import agent.types.Prefix;
 import agent.types.Refusal;
 import agent.types.ServiceName;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -123,6 +124,7 @@ class ExhaustedIdentitiesTest {
         Refusal.Kind.EXHAUSTED,
         assertThrows(Refusal.class, () -> add(engine, List.of(rules), false)).kind());
     assertEquals(Map.of(), engine.outsidePrefixes());
+    assertEquals(0, few.list().stream().filter(Identity::isLocal).count());
     assertEquals(Set.of(), engine.wantedNames());
   }
 
@@ -189,8 +191,11 @@ class ExhaustedIdentitiesTest {
     delete(engine, List.of("n=every"));
     final Map<Prefix, Integer> both = engine.outsidePrefixes();
     assertEquals(Set.of(Prefix.parse("192.0.2.1/32")), both.keySet());
+    final List<String> calls = new ArrayList<>();
+    engine.observe(() -> calls.add("affected"));
     engine.refresh();
     assertEquals(both, engine.outsidePrefixes());
+    assertEquals(1, calls.size(), "it is tried again with the next change");
     few.most = 2;
     engine.refresh();
     assertEquals(Set.of(Prefix.parse("192.0.2.1/32")), engine.outsidePrefixes().keySet());

@@ -229,6 +229,8 @@ class NamedPeersTest {
     add(engine, List.of(WWW, EVERY), false);
     final Set<String> wanted = engine.wantedNames();
     assertEquals(Set.of("www.example.com."), wanted);
+    assertTrue(engine.selectsName("db.example.com."));
+    assertFalse(engine.selectsName("db.example.org."));
     resolve("www.example.com.", "192.0.2.7");
     add(engine, List.of(named(egress(WEB, cidrs("10.0.0.0/8")), "n", "c")), false);
     assertSame(wanted, engine.wantedNames());

@@ -546,6 +546,7 @@ class PolicyEngineTest {
             (1 << 24) + 7),
         held.outsidePrefixes(),
         "names may have an identity in common");
+    assertEquals(held.outsidePrefixes(), held.refresh().outside().added());
 
     store.fails = true;
     assertThrows(OperationException.class, () -> delete(held, List.of()));

@@ -27,6 +27,7 @@ import agent.types.IpAddress;
 import agent.types.OperationException;
 import agent.types.Prefix;
 import agent.types.ServiceName;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -48,6 +49,7 @@ class SharedIdentitiesTest {
 
   private final FailingPolicyStore store = new FailingPolicyStore();
   private final LocalIdentityAllocator identities = new LocalIdentityAllocator();
+  private final LocalCidrIdentityAllocator afterRestart = new LocalCidrIdentityAllocator();
   private final LocalCidrIdentityAllocator local = new LocalCidrIdentityAllocator();
   private final PolicyEngine engine =
       PolicyEngine.open(
@@ -282,13 +284,68 @@ class SharedIdentitiesTest {
     return PolicyEngine.open(
         new PolicyContext()
             .identities(identities)
+            .cidrIdentities(afterRestart)
             .store(store)
             .names(names)
             .formerNumbers(former)
             .conclude());
   }
 
-  /** As before release 0.9.1, each address has a number of its own. */
+  @Test
+  void shouldCallTheObserverWhileAddressesHaveTheIdentityOfFormerRules() {
+    final String[] many = new String[1100];
+    for (int i = 0; i < many.length; i++) {
+      many[i] = "198.51.%d.%d".formatted(100 + i / 256, i % 256);
+    }
+    resolve("a.example.com.", many);
+    add(engine, List.of(A, EVERY), false);
+    final int both = engine.outsidePrefixes().values().iterator().next();
+    final List<String> calls = new ArrayList<>();
+    engine.observe(() -> calls.add("affected"));
+    delete(engine, List.of("n=a"));
+    assertEquals(1, calls.size());
+    assertEquals(1024, engine.refresh().outside().added().size());
+    assertEquals(2, calls.size());
+    assertEquals(76, engine.refresh().outside().added().size());
+    assertEquals(2, calls.size());
+    assertFalse(engine.outsidePrefixes().containsValue(both));
+  }
+
+  @Test
+  void shouldTakeASelectorFromAnAddressThatHasItsOwnIdentity() {
+    engine.endpointSet(1, web, List.of());
+    final SelectorSpec db = labels("app", "db");
+    engine.endpointSet(
+        2, identities.acquire(LabelSet.parse("l", List.of("app=db"))).join(), List.of());
+    resolve("a.example.com.", "192.0.2.1");
+    resolve("b.example.com.", "192.0.2.1");
+    add(
+        engine,
+        List.of(
+            A,
+            egress(db, fqdns("*.example.com")),
+            egress(labels("app", "other"), cidrs("192.0.2.0/24"))),
+        false);
+    assertEquals(Set.of(identityOf(ONE)), allowed());
+    resolve("a.example.com.");
+    assertEquals(Set.of(), allowed());
+    assertTrue(
+        engine.policyOf(2).orElseThrow().entries().stream()
+            .anyMatch(entry -> entry.identity() == identityOf(ONE)));
+  }
+
+  @Test
+  void shouldLeaveAddressesTheirIdentityWhereTheFirstChangeAfterARestartFails() {
+    final PolicyEngine after =
+        restarted(Map.of("a.example.com.", addresses("192.0.2.1")), Map.of(ONE, FIRST), EVERY);
+    store.fails = true;
+    assertThrows(
+        OperationException.class,
+        () -> add(after, List.of(egress(WEB, fqdns("b.example.org"))), false));
+    assertEquals(Map.of(ONE, FIRST), after.outsidePrefixes());
+  }
+
+  /** As up to release 0.8.0, each address has a number of its own. */
   @Test
   void shouldKeepOneOfTheNumbersThatAddressesHadAndGiveTheOthersToNoOther() {
     final PolicyEngine after =
@@ -304,12 +361,8 @@ class SharedIdentitiesTest {
     assertEquals(
         Map.of(ONE, FIRST + 1, TWO, FIRST + 1, Prefix.parse("198.51.100.1/32"), FIRST + 5),
         after.outsidePrefixes());
-    assertEquals(Map.of(ONE, FIRST + 1, TWO, FIRST + 1), firstTwo(after));
-  }
-
-  private static Map<Prefix, Integer> firstTwo(PolicyEngine of) {
-    final Map<Prefix, Integer> all = of.outsidePrefixes();
-    return Map.of(ONE, all.get(ONE), TWO, all.get(TWO));
+    delete(after, List.of());
+    assertEquals(0, afterRestart.list().stream().filter(Identity::isLocal).count());
   }
 
   @Test
