@@ -101,6 +101,30 @@ class WholeResponseTest {
     }
   }
 
+  /** They differ from a name that matters in one character, or have its length alone. */
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "Xpgrade",
+        "Upgradf",
+        "Xonnection",
+        "Connectiom",
+        "Keep-alivf",
+        "Xeep-Alive",
+        "Xontent-Length",
+        "Content-Lengti",
+        "Content_Length",
+        "Proxy-Connectiom",
+        "Xroxy-Connection",
+        "Transfer-Encodinh",
+        "Xransfer-Encoding"
+      })
+  void shouldTakeAFieldWhoseNameIsLikeOneThatMatters(String name) {
+    assertStays(200, START + LENGTH + name + ": 2\r\n\r\nok");
+    assertStays(200, START + LENGTH + name + ": a b\r\n" + KEPT + "\r\nok");
+    assertIsDecoded(START + name + ": 2\r\n\r\nok");
+  }
+
   @ParameterizedTest
   @ValueSource(
       strings = {
