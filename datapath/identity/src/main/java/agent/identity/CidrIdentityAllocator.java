@@ -35,23 +35,24 @@ public interface CidrIdentityAllocator extends IdentityDirectory {
   Identity restore(int id, Prefix prefix);
 
   /**
-   * Takes one reference to the identity of addresses that names have in common.
+   * Takes one reference to the identity of labels.
    *
-   * @param names the labels, as {@link LabelSet#ofNames} gives them
+   * @param labels as {@link LabelSet#ofNames} gives them for addresses that names have in common,
+   *     or {@link LabelSet#ofCidr} for those of a CIDR
    * @return the identity
    * @throws Refusal EXHAUSTED where no number is free
    */
-  Identity acquire(LabelSet names);
+  Identity acquire(LabelSet labels);
 
   /**
    * As {@link #acquire(LabelSet)}, with a number of the previous run of the agent.
    *
    * @param id the number
-   * @param names the labels, as {@link LabelSet#ofNames} gives them
+   * @param labels as of {@link #acquire(LabelSet)}
    * @return the identity
    * @throws Refusal as of {@link #restore(int, Prefix)}
    */
-  Identity restore(int id, LabelSet names);
+  Identity restore(int id, LabelSet labels);
 
   /**
    * Gives one reference back.

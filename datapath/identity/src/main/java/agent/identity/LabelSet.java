@@ -41,7 +41,7 @@ public final class LabelSet implements Iterable<Label> {
   /**
    * Returns the labels of a CIDR outside the cluster: {@code cidr:prefix}, {@code reserved:world}.
    */
-  static LabelSet ofCidr(Prefix prefix) {
+  public static LabelSet ofCidr(Prefix prefix) {
     final Label cidr = new Label(Label.CIDR, prefix.toString(), "");
     final List<Label> inOrder = List.of(cidr, ReservedIdentity.WORLD.label());
     return new LabelSet(inOrder, prefix, null);

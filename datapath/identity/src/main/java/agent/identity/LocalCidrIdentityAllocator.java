@@ -24,13 +24,13 @@ public final class LocalCidrIdentityAllocator implements CidrIdentityAllocator {
   }
 
   @Override
-  public Identity acquire(LabelSet names) {
-    return table.acquire(names);
+  public Identity acquire(LabelSet labels) {
+    return table.acquire(labels);
   }
 
   @Override
-  public Identity restore(int id, LabelSet names) {
-    return table.restore(id, names);
+  public Identity restore(int id, LabelSet labels) {
+    return table.restore(id, labels);
   }
 
   @Override

@@ -38,12 +38,11 @@ final class NamedAddresses {
    */
   private record Key(Set<NamedSelector<?>> selectors, Prefix range) {
     LabelSet labels() {
+      if (range.isSingleAddress()) {
+        return LabelSet.ofCidr(range);
+      }
       final List<Label> names = selectors.stream().map(NamedSelector::label).toList();
       return LabelSet.ofNames(names, range.isIpv4());
-    }
-
-    boolean isOfOneAddress() {
-      return range.isSingleAddress();
     }
   }
 
@@ -261,13 +260,16 @@ final class NamedAddresses {
         missing.add(key);
       }
     }
+    if (missing.isEmpty()) {
+      return List.of();
+    }
     final List<Group> created = new ArrayList<>();
     formerNumbers(keys, former).forEach((key, number) -> restore(key, number, created));
     final List<Integer> reserved = reserve(former);
     try {
       for (final Key key : missing) {
         if (!groups.containsKey(key)) {
-          create(key, acquire(key), created);
+          create(key, allocator.acquire(key.labels()), created);
         }
       }
     } catch (Refusal refusal) {
@@ -283,15 +285,13 @@ final class NamedAddresses {
   private static Map<Key, Integer> formerNumbers(
       Map<Prefix, Key> keys, Map<Prefix, Integer> former) {
     final TreeMap<Integer, Set<Key>> owners = new TreeMap<>();
-    if (!former.isEmpty()) {
-      keys.forEach(
-          (address, key) -> {
-            final Integer number = former.get(address);
-            if (number != null) {
-              owners.computeIfAbsent(number, first -> new HashSet<>()).add(key);
-            }
-          });
-    }
+    keys.forEach(
+        (address, key) -> {
+          final Integer number = former.get(address);
+          if (number != null) {
+            owners.computeIfAbsent(number, first -> new HashSet<>()).add(key);
+          }
+        });
     final Map<Key, Integer> numbers = new LinkedHashMap<>();
     owners.forEach(
         (number, of) -> {
@@ -304,11 +304,7 @@ final class NamedAddresses {
 
   private void restore(Key key, int number, List<Group> created) {
     try {
-      final Identity identity =
-          key.isOfOneAddress()
-              ? allocator.restore(number, key.range)
-              : allocator.restore(number, key.labels());
-      create(key, identity, created);
+      create(key, allocator.restore(number, key.labels()), created);
     } catch (Refusal conflict) {
       // It is that of a CIDR of a rule by now: a new number serves as well.
     }
@@ -323,7 +319,7 @@ final class NamedAddresses {
             try {
               reserved.add(allocator.restore(number, prefix).id());
             } catch (Refusal conflict) {
-              reserved.add(allocator.acquire(prefix).id());
+              // The address has another number by now.
             }
           }
         });
@@ -339,10 +335,6 @@ final class NamedAddresses {
   private void discard(Group group) {
     groups.remove(group.key);
     allocator.release(group.identity);
-  }
-
-  private Identity acquire(Key key) {
-    return key.isOfOneAddress() ? allocator.acquire(key.range) : allocator.acquire(key.labels());
   }
 
   private void move(Prefix address, Group after) {

@@ -110,7 +110,7 @@ public final class PolicyEngine {
     context.cidrIdentities().addListener(listener);
     context.identities().list().forEach(selectors::add);
     context.cidrIdentities().list().forEach(selectors::add);
-    references.restore(repository.rules(), context.formerNumbers());
+    references.use(repository.rules(), context.formerNumbers());
     subjects.publish(repository.revision(), List.of());
   }
 
@@ -241,7 +241,7 @@ public final class PolicyEngine {
     final List<Rule> removed = after.missing(repository);
     final List<Rule> added = repository.missing(after);
     final Set<Integer> markedBefore = changes.marked();
-    references.use(added);
+    references.use(added, Map.of());
     final Map<Integer, ResolvedPolicy> resolved = new TreeMap<>();
     final Map<Integer, ResolvedPolicy> bridged = new TreeMap<>();
     try {

@@ -99,10 +99,7 @@ final class PolicyTracer {
         final Prefix prefix = Prefix.parse(field, label.key());
         return prefix.length() == 0
             ? ReservedIdentity.world(prefix.isIpv4()).identity()
-            : new Identity(
-                SOME_CIDR - number,
-                LabelSet.of(
-                    new Label(Label.CIDR, prefix.toString(), ""), ReservedIdentity.WORLD.label()));
+            : new Identity(SOME_CIDR - number, LabelSet.ofCidr(prefix));
       }
     }
     for (final boolean ipv4 : new boolean[] {true, false}) {

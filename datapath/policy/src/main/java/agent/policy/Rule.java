@@ -104,11 +104,9 @@ final class Rule {
    * those that selectors name by their label.
    */
   Set<Prefix> namedPrefixes() {
-    final Set<Prefix> all = new LinkedHashSet<>();
+    final Set<Prefix> all = new LinkedHashSet<>(prefixes());
     for (final PeerSelector selector : selectors()) {
-      if (selector instanceof CidrSelector cidr) {
-        all.addAll(cidr.prefixes());
-      } else if (selector instanceof LabelSelector labelled) {
+      if (selector instanceof LabelSelector labelled) {
         all.addAll(labelled.prefixes());
       }
     }

@@ -58,15 +58,6 @@ final class RuleReferences {
     }
   }
 
-  /**
-   * Takes the references of the rules of the previous run.
-   *
-   * @param former the numbers that addresses of names had, which they keep
-   */
-  void restore(List<Rule> rules, Map<Prefix, Integer> former) {
-    use(rules, former);
-  }
-
   /** Adds an identity; returns the selectors that select it. */
   Set<PeerSelector> add(Identity identity) {
     outside.onAdded(identity);
@@ -79,12 +70,12 @@ final class RuleReferences {
     return selectors.remove(identity);
   }
 
-  /** Takes the references of rules, all or none. */
-  void use(List<Rule> rules) {
-    use(rules, Map.of());
-  }
-
-  private void use(List<Rule> rules, Map<Prefix, Integer> former) {
+  /**
+   * Takes the references of rules, all or none.
+   *
+   * @param former the numbers that addresses of names had in the previous run, which they keep
+   */
+  void use(List<Rule> rules, Map<Prefix, Integer> former) {
     cidrs.acquire(rules);
     try {
       names.acquire(rules, former);
@@ -92,14 +83,7 @@ final class RuleReferences {
       cidrs.releaseOf(rules);
       throw refusal;
     }
-    for (final Rule rule : rules) {
-      selectors.use(rule);
-      for (final PeerSelector selector : rule.selectors()) {
-        if (selector instanceof NamedSelector<?> named) {
-          names.identitiesOf(named).forEach(identity -> selectors.include(named, identity));
-        }
-      }
-    }
+    rules.forEach(rule -> selectors.use(rule, names::identitiesOf));
   }
 
   /** Ends the use of rules; identities stay until {@link #release}. */

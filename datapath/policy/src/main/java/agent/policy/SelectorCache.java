@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.function.Function;
 import org.agrona.collections.Int2ObjectHashMap;
 import org.agrona.collections.IntHashSet;
 
@@ -36,15 +37,22 @@ final class SelectorCache implements PolicyResolver.Selections {
     identity.cidr().ifPresent(prefix -> cidrIdentities.put(prefix, identity));
   }
 
-  void use(Rule rule) {
+  /**
+   * Adds the use by a rule.
+   *
+   * @param names returns what a selector by names selects, for those that no other rule uses
+   */
+  void use(Rule rule, Function<NamedSelector<?>, Set<Integer>> names) {
     for (final PeerSelector selector : rule.selectors()) {
-      selections.computeIfAbsent(selector, this::select).users.add(rule);
+      selections.computeIfAbsent(selector, one -> select(one, names)).users.add(rule);
     }
   }
 
-  private Selection select(PeerSelector selector) {
-    if (selector instanceof NamedSelector<?>) {
-      return new Selection(); // see include
+  private Selection select(PeerSelector selector, Function<NamedSelector<?>, Set<Integer>> names) {
+    if (selector instanceof NamedSelector<?> named) {
+      final Selection selection = new Selection();
+      selection.identities.addAll(names.apply(named));
+      return selection;
     }
     final Collection<Identity> candidates;
     if (selector instanceof CidrSelector cidr) {

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import agent.identity.Identity;
 import agent.identity.LabelSet;
 import java.util.List;
+import java.util.Set;
 import org.junit.jupiter.api.Test;
 
 /** What is logged of a policy decision. */
@@ -24,7 +25,7 @@ class DecisionTraceTest {
             List.of(
                 ingress(labels("app", "web"), endpoints(labels("app", "db"))),
                 ingress(labels("app", "other"), endpoints(labels("app", "db")))));
-    rules.forEach(cache::use);
+    rules.forEach(rule -> cache.use(rule, named -> Set.of()));
     final ResolvedPolicy policy =
         new PolicyResolver(cache, new EndpointPorts(), EnforcementMode.DEFAULT, AllowLocalhost.AUTO)
             .resolve(web, List.of(), rules, 5);

@@ -2,6 +2,7 @@ package agent.policy;
 
 import static agent.policy.Changes.add;
 import static agent.policy.Changes.delete;
+import static agent.policy.OutsideAddresses.addresses;
 import static agent.policy.RuleSpecs.cidrs;
 import static agent.policy.RuleSpecs.egress;
 import static agent.policy.RuleSpecs.fqdns;
@@ -28,7 +29,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import java.util.TreeSet;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
@@ -110,12 +110,6 @@ class ExhaustedIdentitiesTest {
   void resolve() {
     engine.names(Map.of(A + ".", addresses("192.0.2.1", "192.0.2.2", "2001:db8::1")));
     engine.names(Map.of(B + ".", addresses("192.0.2.3")));
-  }
-
-  private static Set<IpAddress> addresses(String one, String... others) {
-    final Set<IpAddress> all = new TreeSet<>(Set.of(IpAddress.parse(one)));
-    List.of(others).forEach(text -> all.add(IpAddress.parse(text)));
-    return all;
   }
 
   private void assertRefused(int most, RuleSpec... rules) {

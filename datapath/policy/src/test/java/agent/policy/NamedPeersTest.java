@@ -2,6 +2,8 @@ package agent.policy;
 
 import static agent.policy.Changes.add;
 import static agent.policy.Changes.delete;
+import static agent.policy.OutsideAddresses.addresses;
+import static agent.policy.OutsideAddresses.prefixesOf;
 import static agent.policy.RuleSpecs.cidrs;
 import static agent.policy.RuleSpecs.egress;
 import static agent.policy.RuleSpecs.fqdns;
@@ -23,17 +25,14 @@ import agent.identity.LocalIdentityAllocator;
 import agent.maps.layout.PolicyDirection;
 import agent.policy.spec.RuleSpec;
 import agent.policy.spec.SelectorSpec;
-import agent.types.IpAddress;
 import agent.types.OperationException;
 import agent.types.Prefix;
-import java.util.Arrays;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.stream.Collectors;
-import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
 /** {@code toFQDNs}: the addresses of names as peers. */
@@ -54,12 +53,6 @@ class NamedPeersTest {
               .conclude());
   private final Identity web = identities.acquire(LabelSet.parse("l", List.of("app=web"))).join();
 
-  private static Set<IpAddress> addresses(String... texts) {
-    return Arrays.stream(texts)
-        .map(IpAddress::parse)
-        .collect(Collectors.toCollection(TreeSet::new));
-  }
-
   private PolicyUpdate resolve(String name, String... texts) {
     return engine.names(Map.of(name, addresses(texts)));
   }
@@ -71,12 +64,6 @@ class NamedPeersTest {
         .map(PolicyEntry::identity)
         .flatMap(number -> prefixesOf(of, number))
         .collect(Collectors.toCollection(TreeSet::new));
-  }
-
-  private static Stream<String> prefixesOf(PolicyEngine of, int number) {
-    return of.outsidePrefixes().entrySet().stream()
-        .filter(entry -> entry.getValue() == number)
-        .map(entry -> entry.getKey().toString());
   }
 
   private static Set<String> cidrsOf(Collection<Prefix> prefixes) {

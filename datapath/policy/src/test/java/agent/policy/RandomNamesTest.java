@@ -2,6 +2,7 @@ package agent.policy;
 
 import static agent.policy.Changes.add;
 import static agent.policy.Changes.delete;
+import static agent.policy.OutsideAddresses.identityOf;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -10,7 +11,6 @@ import agent.identity.Identity;
 import agent.identity.LabelSet;
 import agent.identity.LocalCidrIdentityAllocator;
 import agent.identity.LocalIdentityAllocator;
-import agent.identity.ReservedIdentity;
 import agent.maps.layout.PolicyDirection;
 import agent.policy.PolicyUpdate.EndpointPolicyChange;
 import agent.policy.model.NaivePeer;
@@ -267,7 +267,7 @@ class RandomNamesTest {
     final PolicyMapModel map = new PolicyMapModel(written);
     final List<Boolean> verdicts = new ArrayList<>();
     for (final IpAddress address : watched) {
-      final int identity = identityOf(address);
+      final int identity = identityOf(ipcache, address);
       for (final int port : PORTS) {
         verdicts.add(map.verdict(identity, PolicyDirection.EGRESS, 6, port) == Verdict.ALLOWED);
       }
@@ -287,7 +287,8 @@ class RandomNamesTest {
                 6,
                 port);
     final Verdict actual =
-        new PolicyMapModel(written).verdict(identityOf(address), PolicyDirection.EGRESS, 6, port);
+        new PolicyMapModel(written)
+            .verdict(identityOf(ipcache, address), PolicyDirection.EGRESS, 6, port);
     allowed += expected == Verdict.ALLOWED ? 1 : 0;
     denied += expected == Verdict.DENIED ? 1 : 0;
     assertEquals(
@@ -296,13 +297,5 @@ class RandomNamesTest {
         () ->
             "seed %d, to %s port %d%nrules %s%nnames %s%nservices %s%nentries %s"
                 .formatted(seed, address, port, rules, resolved, backends, written));
-  }
-
-  private int identityOf(IpAddress address) {
-    return ipcache.entrySet().stream()
-        .filter(entry -> entry.getKey().contains(address))
-        .max(Comparator.comparingInt(entry -> entry.getKey().length()))
-        .map(Map.Entry::getValue)
-        .orElse(ReservedIdentity.world(address.isIpv4()).id());
   }
 }

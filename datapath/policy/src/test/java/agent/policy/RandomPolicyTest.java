@@ -2,6 +2,7 @@ package agent.policy;
 
 import static agent.policy.Changes.add;
 import static agent.policy.Changes.delete;
+import static agent.policy.OutsideAddresses.identityOf;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -20,9 +21,7 @@ import agent.policy.model.RandomPolicy;
 import agent.policy.model.Verdict;
 import agent.policy.spec.NamedPort;
 import agent.policy.spec.RuleSpec;
-import agent.types.IpAddress;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.EnumMap;
 import java.util.HashMap;
 import java.util.List;
@@ -173,7 +172,7 @@ class RandomPolicyTest {
       }
       default -> {
         peer = NaivePeer.outside(random.someOutsideAddress());
-        identity = identityOf(peer.address());
+        identity = identityOf(engine.outsidePrefixes(), peer.address());
       }
     }
     final NaivePolicy naive = new NaivePolicy(rules, ports.get(endpoint - 1), naiveEndpoints());
@@ -204,14 +203,5 @@ class RandomPolicyTest {
 
   private static LabelSet labelsOf(Identity identity) {
     return identity.isReserved() ? LabelSet.EMPTY : identity.labels();
-  }
-
-  /** Returns the identity of the longest ipcache prefix that contains the address, or the world. */
-  private int identityOf(IpAddress address) {
-    return engine.outsidePrefixes().entrySet().stream()
-        .filter(entry -> entry.getKey().contains(address))
-        .max(Comparator.comparingInt(entry -> entry.getKey().length()))
-        .map(Map.Entry::getValue)
-        .orElse(ReservedIdentity.world(address.isIpv4()).id());
   }
 }

@@ -2,6 +2,7 @@ package agent.policy;
 
 import static agent.policy.Changes.add;
 import static agent.policy.Changes.delete;
+import static agent.policy.OutsideAddresses.identityOf;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -24,7 +25,6 @@ import agent.policy.request.HttpVerdict.HeaderChange;
 import agent.policy.spec.RuleSpec;
 import agent.types.IpAddress;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -180,7 +180,8 @@ class RandomRequestsTest {
       return new Side(null, 0, NaivePeer.host(), ReservedIdentity.HOST.id());
     }
     final IpAddress address = random.someOutsideAddress();
-    return new Side(null, 0, NaivePeer.outside(address), identityOf(address));
+    return new Side(
+        null, 0, NaivePeer.outside(address), identityOf(engine.outsidePrefixes(), address));
   }
 
   private LabelSet labels(int endpoint) {
@@ -194,14 +195,5 @@ class RandomRequestsTest {
 
   private int identity(int endpoint) {
     return endpoints.get(endpoint - 1).id();
-  }
-
-  /** Returns the identity of the longest ipcache prefix that contains the address, or the world. */
-  private int identityOf(IpAddress address) {
-    return engine.outsidePrefixes().entrySet().stream()
-        .filter(entry -> entry.getKey().contains(address))
-        .max(Comparator.comparingInt(entry -> entry.getKey().length()))
-        .map(Map.Entry::getValue)
-        .orElse(ReservedIdentity.world(address.isIpv4()).id());
   }
 }

@@ -2,6 +2,8 @@ package agent.policy;
 
 import static agent.policy.Changes.add;
 import static agent.policy.Changes.delete;
+import static agent.policy.OutsideAddresses.addresses;
+import static agent.policy.OutsideAddresses.prefixesOf;
 import static agent.policy.RuleSpecs.cidrs;
 import static agent.policy.RuleSpecs.egress;
 import static agent.policy.RuleSpecs.egressDeny;
@@ -33,7 +35,6 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.stream.Collectors;
-import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
 /** {@code toServices}: the addresses of the backends of services as peers. */
@@ -56,12 +57,6 @@ class ServicePeersTest {
               .conclude());
   private final Identity web = identities.acquire(LabelSet.parse("l", List.of("app=web"))).join();
 
-  private static Set<IpAddress> addresses(String... texts) {
-    return Arrays.stream(texts)
-        .map(IpAddress::parse)
-        .collect(Collectors.toCollection(TreeSet::new));
-  }
-
   private PolicyUpdate back(ServiceName service, String... texts) {
     return engine.services(Map.of(service, addresses(texts)));
   }
@@ -72,12 +67,6 @@ class ServicePeersTest {
         .map(PolicyEntry::identity)
         .flatMap(number -> prefixesOf(of, number))
         .collect(Collectors.toCollection(TreeSet::new));
-  }
-
-  private static Stream<String> prefixesOf(PolicyEngine of, int number) {
-    return of.outsidePrefixes().entrySet().stream()
-        .filter(entry -> entry.getValue() == number)
-        .map(entry -> entry.getKey().toString());
   }
 
   @Test

@@ -2,6 +2,7 @@ package agent.policy;
 
 import static agent.policy.Changes.add;
 import static agent.policy.Changes.delete;
+import static agent.policy.OutsideAddresses.addresses;
 import static agent.policy.RuleSpecs.cidrSet;
 import static agent.policy.RuleSpecs.cidrs;
 import static agent.policy.RuleSpecs.egress;
@@ -28,7 +29,6 @@ import agent.types.OperationException;
 import agent.types.Prefix;
 import agent.types.ServiceName;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -55,12 +55,6 @@ class SharedIdentitiesTest {
       PolicyEngine.open(
           new PolicyContext().identities(identities).cidrIdentities(local).store(store).conclude());
   private final Identity web = identities.acquire(LabelSet.parse("l", List.of("app=web"))).join();
-
-  private static Set<IpAddress> addresses(String... texts) {
-    return Arrays.stream(texts)
-        .map(IpAddress::parse)
-        .collect(Collectors.toCollection(TreeSet::new));
-  }
 
   private PolicyUpdate resolve(String name, String... texts) {
     return engine.names(Map.of(name, addresses(texts)));
