@@ -40,6 +40,25 @@
  */
 #define forget_range(value) asm volatile("" : "+r"(value))
 
+/*
+ * Returns whether a length is in a range, so that each kernel's verifier learns both ends. Clang folds two comparisons
+ * into one of a difference, in another register, from which kernels before 6.18 learn nothing of the length, and a
+ * comparison with 1 into one with 0, from which 6.1 learns no lower end: the barriers keep both.
+ */
+#define is_within(length, least, most)           \
+	({                                       \
+		typeof(length) least_ = (least); \
+		bool within_ = false;            \
+                                                 \
+		forget_range(least_);            \
+		if ((length) >= least_) {        \
+			forget_range(length);    \
+			if ((length) <= (most))  \
+				within_ = true;  \
+		}                                \
+		within_;                         \
+	})
+
 #define READ_ONCE(x) (*(const volatile typeof(x) *)&(x))
 #define WRITE_ONCE(x, value) (*(volatile typeof(x) *)&(x) = (value))
 

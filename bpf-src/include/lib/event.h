@@ -23,9 +23,9 @@ struct event_spec {
 /* Copies the first bytes of the packet behind the event; returns how many. They may be in any part of the buffer. */
 static __always_inline __u16 event_capture(struct __sk_buff *skb, struct flow_event *event, __u32 most)
 {
-	const __u32 length = skb->len < most ? skb->len : most;
+	__u32 length = skb->len < most ? skb->len : most;
 
-	return length && !bpf_skb_load_bytes(skb, 0, event + 1, length) ? length : 0;
+	return is_within(length, 1, most) && !bpf_skb_load_bytes(skb, 0, event + 1, length) ? length : 0;
 }
 
 /* flow is NULL where the identities are not known yet. */

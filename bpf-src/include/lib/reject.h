@@ -113,9 +113,9 @@ static __always_inline __u32 unreachable_write(struct __sk_buff *skb, const stru
 					       struct icmp_answer *icmp, __u32 error)
 {
 	const bool ipv4 = packet->family == FAMILY_IPV4;
-	const __u32 quoted = (__u32)packet->l4_offset + 8 - ETH_HLEN;
+	__u32 quoted = (__u32)packet->l4_offset + 8 - ETH_HLEN;
 
-	if (quoted < sizeof(struct iphdr) || quoted > sizeof(icmp->quoted) ||
+	if (!is_within(quoted, sizeof(struct iphdr), sizeof(icmp->quoted)) ||
 	    bpf_skb_load_bytes(skb, ETH_HLEN, icmp->quoted, quoted))
 		return 0;
 	__builtin_memset(&icmp->header, 0, sizeof(icmp->header));
@@ -150,7 +150,7 @@ __global int answer_write_ipv4(struct __sk_buff *skb, const struct packet *packe
 	__u32 bytes = l4_answer_write(skb, packet, l4, error);
 
 	forget_range(bytes);
-	if (bytes < sizeof(struct icmp_header) || bytes > sizeof(*l4))
+	if (!is_within(bytes, sizeof(struct icmp_header), sizeof(*l4)))
 		return 0;
 	__builtin_memset(ip, 0, sizeof(*ip));
 	ip->version = 4;
@@ -182,7 +182,7 @@ __global int answer_write_ipv6(struct __sk_buff *skb, const struct packet *packe
 	__u16 checksum;
 
 	forget_range(bytes);
-	if (bytes < sizeof(struct icmp_header) || bytes > sizeof(*l4))
+	if (!is_within(bytes, sizeof(struct icmp_header), sizeof(*l4)))
 		return 0;
 	__builtin_memset(ip, 0, sizeof(*ip));
 	ip->version = 6;
@@ -214,7 +214,8 @@ static __always_inline bool answer_make(struct __sk_buff *skb, const struct pack
 	bytes = packet->family == FAMILY_IPV4 ? answer_write_ipv4(skb, packet, answer, error)
 					      : answer_write_ipv6(skb, packet, answer, error);
 	forget_range(bytes);
-	if (!bytes || bytes > sizeof(*answer) - sizeof(answer->padding) || bpf_skb_change_tail(skb, bytes, 0))
+	if (!is_within(bytes, ETH_HLEN, sizeof(*answer) - sizeof(answer->padding)) ||
+	    bpf_skb_change_tail(skb, bytes, 0))
 		return false;
 	ethernet_write(answer->macs, macs);
 	answer->ethertype = skb->protocol;
