@@ -180,6 +180,14 @@ public final class BpfObject implements AutoCloseable {
                 name, check(Libbpf.bpf_program__fd(find(name)), "descriptor of program " + name)));
   }
 
+  /** Returns whether the object has a program of this name. */
+  public boolean hasProgram(String program) {
+    try (Arena scratch = Arena.ofConfined()) {
+      return !Libbpf.bpf_object__find_program_by_name(object(), scratch.allocateFrom(program))
+          .equals(MemorySegment.NULL);
+    }
+  }
+
   /** Returns the map's descriptor after load; it is open until this object is closed. */
   public int mapFd(String map) {
     return check(Libbpf.bpf_map__fd(map(map)), "descriptor of map " + map);

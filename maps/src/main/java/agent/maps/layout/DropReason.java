@@ -41,7 +41,9 @@ public enum DropReason implements Numbered {
   /** Policy sends the flow to a proxy, which is not there or cannot take it. */
   NO_PROXY(20),
   /** Of a flow between IPv6 and IPv4; the packet has no counterpart in the other family. */
-  NOT_TRANSLATABLE(21);
+  NOT_TRANSLATABLE(21),
+  /** The kernel refuses the program that would judge the packet. */
+  PROGRAM_REFUSED(22);
 
   public static final EnumSpec ENUM = EnumSpec.of("drop_reason", "DROP_", values());
 

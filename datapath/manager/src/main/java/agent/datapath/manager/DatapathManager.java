@@ -1,7 +1,9 @@
 package agent.datapath.manager;
 
 import agent.bindings.BpfObject;
+import agent.bindings.Errno;
 import agent.bindings.LibBpf;
+import agent.bindings.LoadException;
 import agent.conntrack.ConntrackGc;
 import agent.conntrack.EndpointShares;
 import agent.conntrack.ProgramSweeper;
@@ -36,6 +38,7 @@ import agent.datapath.manager.load.MapPins;
 import agent.datapath.manager.load.NodeConstants;
 import agent.datapath.manager.load.NodeMapSet;
 import agent.datapath.manager.load.ProgramLoader;
+import agent.datapath.manager.load.RefusedPrograms;
 import agent.datapath.manager.prefilter.DevicePrefilter;
 import agent.datapath.manager.prefilter.NoPrefilter;
 import agent.datapath.manager.prefilter.PrefilterMaps;
@@ -83,6 +86,9 @@ public final class DatapathManager implements AutoCloseable {
   /** Health module of the comparison with the kernel. */
   private static final String GUARD = "dp-guard";
 
+  /** Health module of the programs that the kernel takes. */
+  private static final String PROGRAMS = "dp-programs";
+
   /** Health module of packets that are dropped for lack of something. */
   private static final String DROPS = "dp-drops";
 
@@ -126,6 +132,7 @@ public final class DatapathManager implements AutoCloseable {
   private WatchedFlows watchedFlows;
   private final KernelFaults faults = new KernelFaults();
   private final Repairs repairs = new Repairs();
+  private RefusedPrograms refused;
   private Guard guard;
   private HookGuard hooks;
   private boolean isClosed;
@@ -168,6 +175,8 @@ public final class DatapathManager implements AutoCloseable {
     maps = resources.add(NodeMapSet.open(context, pins, registry, mapPins));
     guard = resources.add(new Guard(context.nanoClock(), faults));
     guard.add(mapPins);
+    refused = new RefusedPrograms(kernel.features().release());
+    health.add(PROGRAMS, refused);
     final ProgramLoader loader =
         new ProgramLoader(
             new ProgramObjects(
@@ -175,7 +184,8 @@ public final class DatapathManager implements AutoCloseable {
                 context.keepsSources(),
                 context.clangCandidates(),
                 FeatureSet.of(context.compileDebug())),
-            maps);
+            maps,
+            refused);
     final NodeConstants constants = new NodeConstants(context);
     final LoaderAgent loaderAgent =
         resources.add(new LoaderAgent(context.nanoClock(), loader, constants));
@@ -232,7 +242,9 @@ public final class DatapathManager implements AutoCloseable {
     guard.add(policyMaps.guard());
     guard.add(policyMaps.guard().slots());
     guard.add(ipcache.guard());
-    final EndpointAttachments attachments = new EndpointAttachments(pins, tcChoice, hooks);
+    final EndpointAttachments attachments =
+        new EndpointAttachments(
+            pins, tcChoice, hooks, faults, () -> refused.of(ProgramFile.ENDPOINT));
     endpoints =
         new AttachedEndpoints(
             conductor, generations, policyMaps, loaderAgent, attachments, entries, pins);
@@ -303,9 +315,7 @@ public final class DatapathManager implements AutoCloseable {
   }
 
   private void startAgents(ProgramLoader loader, NodeConstants constants, LoaderAgent loaderAgent) {
-    final BpfObject sweep = resources.add(loader.load(ProgramFile.CONNTRACK_GC, constants::write));
-    final ProgramSweeper sweeper =
-        resources.add(new ProgramSweeper(sweep.program("conntrack_sweep")));
+    final ConntrackGc.ConntrackSweeper sweeper = sweeper(loader, constants);
     final EndpointShares shares =
         resources.add(
             new EndpointShares(
@@ -348,6 +358,17 @@ public final class DatapathManager implements AutoCloseable {
     health.add(SWEEPS, sweeps::health);
     health.add(SHARES, sweeps::shareHealth);
     health.add(GUARD, faults);
+  }
+
+  /** Without its program no flow is swept; the kernel evicts the oldest of a full table. */
+  private ConntrackGc.ConntrackSweeper sweeper(ProgramLoader loader, NodeConstants constants) {
+    try {
+      final BpfObject sweep =
+          resources.add(loader.load(ProgramFile.CONNTRACK_GC, constants::write));
+      return resources.add(new ProgramSweeper(sweep.program("conntrack_sweep")));
+    } catch (LoadException isInHealth) {
+      return (table, watches, result) -> -Errno.EOPNOTSUPP;
+    }
   }
 
   private void listen(EventGateMap gate, EventsAgent.Wanted wanted) {

@@ -1,9 +1,11 @@
 package agent.datapath.manager;
 
 import agent.bindings.BpfObject;
+import agent.bindings.LoadException;
 import agent.bindings.NetworkDevice;
 import agent.datapath.manager.attach.AttachException;
 import agent.datapath.manager.attach.Attachment;
+import agent.datapath.manager.attach.ClosedPrograms;
 import agent.datapath.manager.attach.DeviceAttachments;
 import agent.datapath.manager.attach.HookGuard;
 import agent.datapath.manager.compile.ProgramFile;
@@ -63,12 +65,17 @@ final class XdpDevices {
       final boolean isBoth = filteredIndex == balancedIndex;
       final PrefilterMode mode = context.prefilterMode();
       final ProgramFile program = isBoth ? ProgramFile.PREFILTER_BALANCER : ProgramFile.PREFILTER;
-      attach(filtered, filteredIndex, DeviceAttachments.PREFILTER, program, mode);
+      final boolean isJudging =
+          attach(filtered, filteredIndex, DeviceAttachments.PREFILTER, program, mode);
       if (isBoth) {
-        return mode;
+        return isJudging ? mode : null;
       }
     }
-    return balanced == null ? null : attachBalancer(balanced, balancedIndex);
+    try {
+      return balanced == null ? null : attachBalancer(balanced, balancedIndex);
+    } catch (LoadException isInHealth) {
+      return null; // the programs of the stack balance, as without the option
+    }
   }
 
   private static int ifindex(String option, String device) {
@@ -93,17 +100,19 @@ final class XdpDevices {
     return PrefilterMode.GENERIC;
   }
 
-  private void attach(
+  /** Returns false where the kernel refuses the program and a closed one is attached. */
+  private boolean attach(
       String device, int ifindex, String pin, ProgramFile file, PrefilterMode mode) {
     try (BpfObject object = loader.load(file, constants::write)) {
       final Attachment attachment =
-          devices.attachXdp(device, ifindex, pin, mode, object.program(file.stem()));
+          devices.attachXdp(device, ifindex, pin, mode, ClosedPrograms.in(object, file.stem()));
       hooks.watch(
           0,
           "device " + device + " " + file.stem(),
           attachment,
           () -> loaderAgent.load(file),
           file.stem());
+      return !ClosedPrograms.isClosed(object);
     }
   }
 }

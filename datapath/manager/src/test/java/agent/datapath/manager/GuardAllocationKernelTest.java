@@ -3,7 +3,6 @@ package agent.datapath.manager;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import agent.bindings.BpfObject;
-import agent.bindings.BpfProgram;
 import agent.bindings.KernelFeatures;
 import agent.bindings.LibBpf;
 import agent.datapath.manager.attach.DeviceAttachments;
@@ -178,9 +177,8 @@ class GuardAllocationKernelTest {
     final HookGuard hooks = new HookGuard(conductor, faults, repairs);
     try (BpfObject host = load("host");
         BpfObject trivial = load("trivial")) {
-      final BpfProgram program = host.program("from_network");
       hooks.watch(
-          0, "host", devices.attachHost(device, ifindex, "from_network", program), () -> null, "");
+          0, "host", devices.attachHost(device, ifindex, "from_network", host), () -> null, "");
       if (mode == TcMode.TCX) {
         hooks.watch(
             0,

@@ -1,5 +1,6 @@
 package agent.datapath.manager.attach;
 
+import agent.bindings.BpfObject;
 import agent.bindings.BpfProgram;
 
 /**
@@ -29,6 +30,34 @@ public interface Attachment {
    * @throws AttachException where the kernel cannot be queried
    */
   boolean isAttached();
+
+  /**
+   * Returns the name of the attached program of the agent, of which the kernel keeps 15 characters;
+   * empty where none is attached.
+   *
+   * @throws AttachException where the kernel cannot be queried
+   */
+  String attachedProgram();
+
+  /**
+   * Attaches a program as {@link #attach} does, but for a closed one, which replaces no program
+   * that judges packets (see {@link ClosedPrograms}).
+   *
+   * @param program name of the program that the hook is for
+   * @return whether a program that judges packets is attached now
+   */
+  default boolean attachJudging(BpfObject object, String program) {
+    if (!ClosedPrograms.isClosed(object)) {
+      attach(object.program(program)).close();
+      return true;
+    }
+    final String before = attachedProgram();
+    if (!before.isEmpty() && !ClosedPrograms.isClosed(before)) {
+      return true;
+    }
+    attach(ClosedPrograms.in(object, program)).close();
+    return false;
+  }
 
   /**
    * Opens the attached program for comparisons with the kernel; the caller closes it.

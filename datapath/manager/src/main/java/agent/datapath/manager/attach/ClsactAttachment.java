@@ -66,11 +66,16 @@ final class ClsactAttachment implements Attachment {
 
   @Override
   public boolean isAttached() {
+    return !attachedProgram().isEmpty();
+  }
+
+  @Override
+  public String attachedProgram() {
     if (hook.ifindex() == 0) {
-      return false;
+      return "";
     }
     try {
-      return filter.info().filter(this::isOurs).isPresent();
+      return filter.info().filter(this::isOurs).map(ProgramDescription::name).orElse("");
     } catch (BindingsException failure) {
       throw new AttachException(this, failure);
     }

@@ -1,6 +1,7 @@
 package agent.datapath.manager.attach;
 
 import agent.bindings.BindingsException;
+import agent.bindings.BpfObject;
 import agent.bindings.BpfProgram;
 import agent.bindings.NetworkDevice;
 import agent.bindings.XdpMode;
@@ -63,16 +64,16 @@ public final class DeviceAttachments {
   }
 
   /**
-   * Attaches a host program to its tc hook of the device.
+   * Attaches a host program to its tc hook of the device, as {@link Attachment#attachJudging} does.
    *
    * @param name {@link #FROM_NETWORK} or {@link #TO_NETWORK}
    * @return the attachment, for comparisons with the kernel
    * @throws AttachException where the kernel refuses
    */
-  public Attachment attachHost(String interfaceName, int ifindex, String name, BpfProgram program) {
+  public Attachment attachHost(String interfaceName, int ifindex, String name, BpfObject object) {
     final TcHook hook = hostHook(interfaceName, ifindex, name);
     final Attachment attachment = choice.chosen(hook);
-    attachment.attach(program).close();
+    attachment.attachJudging(object, name);
     choice.other(hook).detach();
     inUse.add(hook.pin());
     return attachment;

@@ -1,6 +1,8 @@
 package agent.datapath.manager.attach;
 
 import agent.bindings.BpfObject;
+import agent.datapath.manager.guard.KernelFaults;
+import agent.datapath.manager.spec.EndpointFaults.Part;
 import agent.datapath.manager.spec.EndpointSpec;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -14,6 +16,8 @@ public final class EndpointAttachments {
   private final Pins pins;
   private final TcAttachmentChoice choice;
   private final HookGuard guard;
+  private final KernelFaults faults;
+  private final Supplier<String> refusal;
 
   /**
    * Creates the attachments without attaching a program.
@@ -21,24 +25,38 @@ public final class EndpointAttachments {
    * @param choice tcx or clsact; programs that a previous run attached in the other mode are
    *     detached
    * @param guard compares the attached programs with the kernel
+   * @param faults learns which endpoints have closed programs
+   * @param refusal says why the kernel refuses the programs, where it does
    */
-  public EndpointAttachments(Pins pins, TcAttachmentChoice choice, HookGuard guard) {
+  public EndpointAttachments(
+      Pins pins,
+      TcAttachmentChoice choice,
+      HookGuard guard,
+      KernelFaults faults,
+      Supplier<String> refusal) {
     this.pins = pins;
     this.choice = choice;
     this.guard = guard;
+    this.faults = faults;
+    this.refusal = refusal;
   }
 
   /**
    * Attaches both programs. Where one of them fails, the previously attached programs stay
    * attached.
    *
-   * @param object contains the programs from_endpoint and to_endpoint; the caller closes it
+   * @param object contains the programs from_endpoint and to_endpoint, or closed ones, which
+   *     replace no programs of a previous run; the caller closes it
    * @throws AttachException where a program cannot be attached
    */
   public void attach(EndpointSpec endpoint, BpfObject object) {
     final List<TcHook> hooks = hooks(endpoint);
     final TcHook ingress = hooks.getFirst();
     final TcHook egress = hooks.getLast();
+    if (ClosedPrograms.isClosed(object)) {
+      tellRefusal(endpoint.id(), closeOrKeep(ingress, object) & closeOrKeep(egress, object));
+      return;
+    }
     try (PreviousProgram before = choice.chosen(egress).attach(object.program(egress.program()))) {
       try {
         choice.chosen(ingress).attach(object.program(ingress.program())).close();
@@ -49,6 +67,32 @@ public final class EndpointAttachments {
     }
     choice.other(egress).detach();
     choice.other(ingress).detach();
+    faults.clear(refusal(endpoint.id()));
+  }
+
+  private void tellRefusal(int endpointId, boolean isJudged) {
+    final String subject = refusal(endpointId);
+    if (isJudged) {
+      faults.degraded(
+          endpointId,
+          Part.PROGRAMS,
+          subject,
+          "the programs of the previous run stay attached: " + refusal.get());
+    } else {
+      faults.failed(
+          endpointId, Part.PROGRAMS, subject, "all its packets are dropped: " + refusal.get());
+    }
+  }
+
+  private static String refusal(int endpointId) {
+    return "endpoint " + endpointId;
+  }
+
+  /** Keeps a program of a previous run that judges packets, in either mode. */
+  private boolean closeOrKeep(TcHook hook, BpfObject object) {
+    final String other = choice.other(hook).attachedProgram();
+    return !other.isEmpty() && !ClosedPrograms.isClosed(other)
+        || choice.chosen(hook).attachJudging(object, hook.program());
   }
 
   /** Restores the previous program; a failure to do so is suppressed under the first failure. */
@@ -79,6 +123,7 @@ public final class EndpointAttachments {
 
   /** Ends the watch of an endpoint whose interface is gone; its index may be another's. */
   public void forget(int endpointId) {
+    faults.clear(refusal(endpointId));
     for (final boolean isIngress : new boolean[] {true, false}) {
       guard.forget(subject(endpointId, hook(endpointId, 0, "", isIngress)));
     }
@@ -109,7 +154,7 @@ public final class EndpointAttachments {
       int endpointId, int ifindex, String interfaceName, boolean isIngress, BpfObject object) {
     final TcHook hook = hook(endpointId, ifindex, interfaceName, isIngress);
     if (!isAttached(hook)) {
-      choice.chosen(hook).attach(object.program(hook.program())).close();
+      choice.chosen(hook).attach(ClosedPrograms.in(object, hook.program())).close();
     }
   }
 
@@ -137,6 +182,7 @@ public final class EndpointAttachments {
       int endpointId, int ifindex, String interfaceName, boolean isIngress, List<String> errors) {
     final TcHook hook = hook(endpointId, ifindex, interfaceName, isIngress);
     guard.forget(subject(endpointId, hook));
+    faults.clear(refusal(endpointId));
     detach(choice.chosen(hook), errors);
     detach(choice.other(hook), errors);
   }

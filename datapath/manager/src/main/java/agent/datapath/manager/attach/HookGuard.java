@@ -227,7 +227,7 @@ public final class HookGuard implements Check {
       if (watch.isClosed || watch.hook.check(probe, priorities) != state) {
         return;
       }
-      watch.hook.repair(state, object.program(watch.program));
+      watch.hook.repair(state, ClosedPrograms.in(object, watch.program));
     }
     if (state == WatchedHook.State.BEHIND) {
       watch.moves++;

@@ -7,8 +7,10 @@ import agent.datapath.manager.thread.ConductorAgent;
 import agent.maps.kernel.BpfMapException;
 import agent.types.AddressPair;
 import agent.types.OperationException;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Supplier;
@@ -25,6 +27,7 @@ public final class NetworkDevices implements DeviceProxy {
   private final HookGuard hooks;
   private final Supplier<CompletableFuture<BpfObject>> loader;
   private final Map<String, Integer> guarded = new TreeMap<>();
+  private final Set<String> closed = new HashSet<>();
   private Map<String, AddressPair> masquerades;
 
   /**
@@ -57,8 +60,7 @@ public final class NetworkDevices implements DeviceProxy {
   public void attach(String name, int ifindex, BpfObject object) {
     try {
       for (final String program : DeviceAttachments.HOST_PROGRAMS) {
-        final Attachment attachment =
-            attachments.attachHost(name, ifindex, program, object.program(program));
+        final Attachment attachment = attachments.attachHost(name, ifindex, program, object);
         hooks.watch(0, subject(name, program), attachment, loader, program);
       }
     } catch (AttachException | BindingsException failure) {
@@ -66,7 +68,13 @@ public final class NetworkDevices implements DeviceProxy {
       throw failure;
     }
     guarded.put(name, ifindex);
-    entries.add(ifindex, masquerades.getOrDefault(name, AddressPair.NONE));
+    if (ClosedPrograms.isClosed(object)) {
+      closed.add(name); // no flow of a workload leaves by it past the stack, or masqueraded
+      entries.remove(ifindex);
+    } else {
+      closed.remove(name);
+      entries.add(ifindex, masquerades.getOrDefault(name, AddressPair.NONE));
+    }
   }
 
   private void detach(String name, int ifindex) {
@@ -97,7 +105,11 @@ public final class NetworkDevices implements DeviceProxy {
         () -> {
           masquerades = wanted;
           guarded.forEach(
-              (name, ifindex) -> entries.add(ifindex, wanted.getOrDefault(name, AddressPair.NONE)));
+              (name, ifindex) -> {
+                if (!closed.contains(name)) {
+                  entries.add(ifindex, wanted.getOrDefault(name, AddressPair.NONE));
+                }
+              });
         });
   }
 

@@ -69,6 +69,22 @@ abstract class PinnedLinkAttachment implements Attachment {
   }
 
   @Override
+  public final String attachedProgram() {
+    try {
+      final Optional<BpfLink> attached = openAttached();
+      if (attached.isEmpty()) {
+        return "";
+      }
+      try (BpfLink link = attached.get();
+          BpfProgram program = BpfProgram.openById(link.info().programId())) {
+        return program.info().name();
+      }
+    } catch (BindingsException failure) {
+      throw new AttachException(this, failure);
+    }
+  }
+
+  @Override
   public final WatchedHook watch() {
     try {
       final BpfLink link =

@@ -13,8 +13,8 @@ import java.nio.file.Path;
  */
 record TcHook(String interfaceName, int ifindex, boolean isIngress, String program, Path pin) {
   /**
-   * Returns the name of the program by which releases up to 0.3.0 closed this hook; such a filter
-   * is the agent's, too.
+   * Returns the name of the program by which this hook is closed, here ({@link ClosedPrograms}) and
+   * in releases up to 0.3.0; such a filter is the agent's, too.
    */
   String closedProgram() {
     return "closed_" + program;

@@ -10,7 +10,9 @@ public enum ProgramFile {
   CONNTRACK_GC("conntrack_gc"),
   SOCKET("socket"),
   SOCKET_FIND("socket_find"),
-  SOCKET_END("socket_end");
+  SOCKET_END("socket_end"),
+  /** What takes the place of programs that the kernel refuses. */
+  CLOSED("closed");
 
   private final String stem;
 
@@ -21,6 +23,14 @@ public enum ProgramFile {
   /** Returns the file name without its suffixes, which is also the name of the object. */
   public String stem() {
     return stem;
+  }
+
+  /** Returns whether {@link #CLOSED} has programs for the hooks of this object. */
+  public boolean canBeClosed() {
+    return switch (this) {
+      case ENDPOINT, HOST, PREFILTER, PREFILTER_BALANCER -> true;
+      default -> false;
+    };
   }
 
   String source() {

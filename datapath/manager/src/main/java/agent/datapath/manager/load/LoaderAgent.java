@@ -1,9 +1,12 @@
 package agent.datapath.manager.load;
 
 import agent.bindings.BpfObject;
+import agent.datapath.manager.attach.ClosedPrograms;
 import agent.datapath.manager.compile.ProgramFile;
 import agent.datapath.manager.thread.ConductorAgent;
+import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import org.agrona.concurrent.NanoClock;
 
 /**
@@ -13,6 +16,7 @@ import org.agrona.concurrent.NanoClock;
 public final class LoaderAgent extends ConductorAgent implements AutoCloseable {
   private final ProgramLoader loader;
   private final NodeConstants node;
+  private final Queue<BpfObject> replaced = new ConcurrentLinkedQueue<>();
   private CompletableFuture<BpfObject> endpointPrograms;
 
   /**
@@ -38,18 +42,33 @@ public final class LoaderAgent extends ConductorAgent implements AutoCloseable {
 
   /**
    * Returns the programs that all endpoints share. They are loaded once, and again by a call after
-   * a failure; {@link #close()} closes them. For the launching thread, then the conductor's.
+   * a failure or where the kernel has refused them; {@link #close()} closes them. For the launching
+   * thread, then the conductor's.
    */
   public CompletableFuture<BpfObject> endpointPrograms() {
     if (endpointPrograms == null || endpointPrograms.isCompletedExceptionally()) {
       endpointPrograms = loadEndpoint();
+    } else if (endpointPrograms.isDone() && ClosedPrograms.isClosed(endpointPrograms.join())) {
+      final BpfObject closed = endpointPrograms.join();
+      endpointPrograms = loadEndpoint().thenApply(loaded -> better(loaded, closed));
     }
     return endpointPrograms;
+  }
+
+  /** Others may still attach the closed programs: they stay open. */
+  private BpfObject better(BpfObject loaded, BpfObject closed) {
+    if (ClosedPrograms.isClosed(loaded)) {
+      loaded.close();
+      return closed;
+    }
+    replaced.add(closed);
+    return loaded;
   }
 
   /** Closes the programs of {@link #endpointPrograms()}; attached ones stay attached. */
   @Override
   public void close() {
+    replaced.forEach(BpfObject::close);
     if (endpointPrograms != null) {
       endpointPrograms.thenAccept(BpfObject::close);
     }

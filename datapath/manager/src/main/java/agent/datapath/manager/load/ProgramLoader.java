@@ -5,6 +5,7 @@ import agent.bindings.BpfFileSystem;
 import agent.bindings.BpfObject;
 import agent.bindings.Descriptors;
 import agent.bindings.Errno;
+import agent.bindings.LoadException;
 import agent.datapath.manager.compile.ProgramFile;
 import agent.datapath.manager.compile.ProgramObjects;
 import agent.maps.btf.Btf;
@@ -33,26 +34,48 @@ public final class ProgramLoader {
 
   private final ProgramObjects objects;
   private final NodeMapSet maps;
+  private final RefusedPrograms refused;
   private byte[] parsed;
   private Optional<DataSectionLayout> layout = Optional.empty();
 
-  /** Creates a loader; objects are read on demand. */
-  public ProgramLoader(ProgramObjects objects, NodeMapSet maps) {
+  /**
+   * Creates a loader; objects are read on demand.
+   *
+   * @param refused learns which objects the kernel refuses
+   */
+  public ProgramLoader(ProgramObjects objects, NodeMapSet maps, RefusedPrograms refused) {
     this.objects = objects;
     this.maps = maps;
+    this.refused = refused;
   }
 
   /**
-   * Loads an object.
+   * Loads an object, or the closed programs where the kernel refuses one that has them for its
+   * hooks (see {@link agent.datapath.manager.attach.ClosedPrograms}).
    *
    * @param constants writes the load-time constants; not called where the object has none
    * @return the loaded object, not attached; the caller closes it
-   * @throws agent.bindings.LoadException where the verifier rejects a program, with the last lines
-   *     of its log
+   * @throws LoadException where the verifier rejects a program that closed ones cannot replace,
+   *     with the last lines of its log
    * @throws agent.datapath.manager.compile.CompileException where the object cannot be read or
    *     compiled
    */
   public BpfObject load(ProgramFile program, Consumer<Constants> constants) {
+    try {
+      final BpfObject loaded = loadWhole(program, constants);
+      refused.clear(program);
+      return loaded;
+    } catch (LoadException failure) {
+      if (!program.canBeClosed()) {
+        refused.add(program, failure, "what they do is missing");
+        throw failure;
+      }
+      refused.add(program, failure, "packets of workloads are dropped in their place");
+      return loadWhole(ProgramFile.CLOSED, constants);
+    }
+  }
+
+  private BpfObject loadWhole(ProgramFile program, Consumer<Constants> constants) {
     final byte[] elf = objects.read(program);
     final BpfObject object = BpfObject.open(elf, program.stem());
     try {

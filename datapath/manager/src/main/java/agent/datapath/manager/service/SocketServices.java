@@ -1,6 +1,7 @@
 package agent.datapath.manager.service;
 
 import agent.bindings.BpfObject;
+import agent.bindings.LoadException;
 import agent.datapath.manager.attach.SocketAttachments;
 import agent.datapath.manager.conductor.DatapathConductor;
 import agent.datapath.manager.conductor.EndpointEntries;
@@ -228,9 +229,16 @@ public final class SocketServices implements ServiceProxy {
                   object ->
                       conductor
                           .run(() -> attach(object))
-                          .whenComplete((done, failure) -> object.close()));
+                          .whenComplete((done, failure) -> object.close()))
+              .exceptionallyCompose(SocketServices::withoutHooks);
     }
     return attaching;
+  }
+
+  /** Where the kernel refuses the programs, services are for packets alone; health says so. */
+  private static CompletableFuture<Void> withoutHooks(Throwable failure) {
+    final Throwable cause = failure instanceof CompletionException ? failure.getCause() : failure;
+    return cause instanceof LoadException ? done() : CompletableFuture.failedFuture(cause);
   }
 
   private void attach(BpfObject object) {

@@ -161,7 +161,7 @@ class AttachmentKernelTest {
   @ParameterizedTest
   @MethodSource("tcModes")
   void shouldRestoreTheFirstProgramWhenTheSecondAttachmentFails(TcMode mode) throws Exception {
-    final EndpointAttachments attachments = new EndpointAttachments(pins, choice(mode), guard);
+    final EndpointAttachments attachments = attachments(mode);
     final BpfObject before = load("endpoint");
     final BpfObject after = load("endpoint");
     onHost(() -> attachments.attach(endpoint, before));
@@ -176,7 +176,7 @@ class AttachmentKernelTest {
   @ParameterizedTest
   @MethodSource("tcModes")
   void shouldAttachNeitherProgramWhenTheSecondAttachmentFails(TcMode mode) throws Exception {
-    final EndpointAttachments attachments = new EndpointAttachments(pins, choice(mode), guard);
+    final EndpointAttachments attachments = attachments(mode);
     final BpfObject object = load("endpoint");
     occupyIngress(mode);
 
@@ -274,7 +274,7 @@ class AttachmentKernelTest {
   @MethodSource("tcModes")
   void shouldReplaceClosingProgramsAndRestoreThemWhereTheAttachmentFails(TcMode mode)
       throws Exception {
-    final EndpointAttachments attachments = new EndpointAttachments(pins, choice(mode), guard);
+    final EndpointAttachments attachments = attachments(mode);
     final BpfObject closed = load("endpoint");
     final BpfObject object = load("endpoint");
     close(attachments, closed);
@@ -288,7 +288,7 @@ class AttachmentKernelTest {
   @ParameterizedTest
   @MethodSource("tcModes")
   void shouldNotReplaceTheProgramsOfAnEndpointToCloseIt(TcMode mode) throws Exception {
-    final EndpointAttachments attachments = new EndpointAttachments(pins, choice(mode), guard);
+    final EndpointAttachments attachments = attachments(mode);
     final BpfObject object = load("endpoint");
     close(attachments, load("endpoint"));
     onHost(() -> attachments.attach(endpoint, object));
@@ -310,9 +310,8 @@ class AttachmentKernelTest {
   @KernelTest(since = "6.6")
   void shouldNotAttachClosingProgramsBesideFiltersOfAPreviousRun() throws Exception {
     final BpfObject object = load("endpoint");
-    onHost(
-        () -> new EndpointAttachments(pins, choice(TcMode.CLSACT), guard).attach(endpoint, object));
-    final EndpointAttachments links = new EndpointAttachments(pins, choice(TcMode.TCX), guard);
+    onHost(() -> attachments(TcMode.CLSACT).attach(endpoint, object));
+    final EndpointAttachments links = attachments(TcMode.TCX);
     close(links, load("endpoint"));
     assertEquals(0, programAt(TcMode.TCX, true));
     assertEquals(0, programAt(TcMode.TCX, false));
@@ -365,5 +364,9 @@ class AttachmentKernelTest {
     final int fd = BpfFileSystem.open(map);
     assertTrue(fd >= 0, "the map is still pinned");
     Descriptors.close(fd);
+  }
+
+  private EndpointAttachments attachments(TcMode mode) {
+    return new EndpointAttachments(pins, choice(mode), guard, new KernelFaults(), () -> "");
   }
 }

@@ -35,7 +35,7 @@ class DropReasonsKernelTest {
   @ParameterizedTest
   @EnumSource(
       mode = Mode.EXCLUDE,
-      names = {"NONE", "PREFILTER"})
+      names = {"NONE", "PREFILTER", "PROGRAM_REFUSED"})
   void shouldDropAPacketForTheReason(DropReason reason) {
     if (reason == DropReason.NOT_FORWARDABLE) {
       dropAtTheBalancer();
@@ -57,7 +57,8 @@ class DropReasonsKernelTest {
   private static Outcome drop(ScenarioNode node, Family family, DropReason reason) {
     final IpPacket toPeer = family.packet(ALICE, PEER);
     return switch (reason) {
-      case NONE, PREFILTER, NOT_FORWARDABLE -> throw new IllegalArgumentException(reason.name());
+      case NONE, PREFILTER, PROGRAM_REFUSED, NOT_FORWARDABLE ->
+          throw new IllegalArgumentException(reason.name());
       case POLICY_DENIED -> node.fromWorkload(ALICE, toPeer.udp(CLIENT, PORT));
       case POLICY_DENY_RULE -> {
         node.policyOf(ALICE).denyTo(PEER, UDP, PORT);
