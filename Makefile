@@ -11,7 +11,7 @@ MAVEN    = env JAVA_HOME="$$($(SCRIPTS)/find-jdk)" mvn -ntp -B
 MODULES := bpf-src native-bindings maps conntrack datapath api-shell benchmarks
 SOURCES := pom.xml .mvn $(shell find .mvn $(MODULES) -name target -prune -o -print)
 
-.PHONY: help deps build test fuzz crash-rounds soak mutations-bpf mutations-java record-release
+.PHONY: help deps build test kernels kernel-tests fuzz crash-rounds soak mutations-bpf mutations-java record-release
 .PHONY: format demo bench install uninstall clean
 
 help: ## print this list
@@ -30,6 +30,13 @@ test: deps ## run every test, kernel tests included (as root; CI=true makes a sk
 	.build/check-spelling
 	$(MAVEN) -fae verify
 	@mkdir -p $(dir $(BUILT)) && touch $(BUILT)
+
+kernels: deps ## load every program and walk an agent on Debian's stock kernels under emulation (as root; KERNELS="6.1 6.12", or unstable)
+	.ci/kernels $(KERNELS)
+
+kernel-tests: deps ## run kernel tests under emulation (as root; KERNEL=6.1, 6.12 or unstable; MODULE=datapath/manager, PATTERN of class names)
+	@.build/install-dependencies qemu-system-x86 busybox-static kmod xz-utils
+	LIMIT=$(or $(LIMIT),14400) .build/kernel-tests $(or $(KERNEL),6.12) $(or $(MODULE),datapath/manager) '$(or $(PATTERN),.*KernelTest)'
 
 fuzz: deps ## fuzz each parser of outside input for DURATION=3600 seconds (TARGET chooses one, see FuzzTarget; FUZZ_SEED repeats a run)
 	.build/named-tests api-shell/fuzz/FuzzTest -- \

@@ -12,15 +12,15 @@ out=$(cd "$out" && pwd)
 cd "$here"
 
 find_clang() {
-    for candidate in ${CLANG:-} clang-19 clang-22 clang-21 clang-20 clang-18 clang-17 clang-16 clang-15 clang-14 clang; do
+    for candidate in ${CLANG:-} clang-19 clang-22 clang-21 clang-20 clang; do
         command -v "$candidate" >/dev/null 2>&1 || continue
         major=$(echo __clang_major__ | "$candidate" -E -P -x c - 2>/dev/null | tail -n 1)
         case $major in '' | *[!0-9]*) continue ;; esac
-        [ "$major" -ge 14 ] || continue
+        [ "$major" -ge 19 ] || continue
         command -v "$candidate"
         return
     done
-    echo "bpf-src: clang 14 or newer is needed to compile the programs (package clang)" >&2
+    echo "bpf-src: clang 19 or newer is needed (package clang-19): kernels refuse what older ones make of the programs" >&2
     exit 1
 }
 

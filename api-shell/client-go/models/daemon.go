@@ -117,6 +117,8 @@ func (m DaemonConfigurationStatus) MarshalJSON() ([]byte, error) { return encode
 type DaemonStatus struct {
 	// The agent itself: the worst of its modules.
 	Agent *ComponentStatus `json:"agent"`
+	// Version of the agent.
+	AgentVersion string `json:"agent-version"`
 	// How programs are attached to devices: tcx links, or the clsact qdisc of older kernels.
 	AttachMode string `json:"attach-mode"`
 	// Provider of certificates for mutual authentication.
@@ -157,6 +159,8 @@ type DaemonStatus struct {
 	IPv4BigTCP *BigTCP `json:"ipv4-big-tcp"`
 	// BIG TCP for IPv6.
 	IPv6BigTCP *BigTCP `json:"ipv6-big-tcp"`
+	// Kernel of the node.
+	Kernel *Kernel `json:"kernel"`
 	// Key-value store.
 	KVStore *ComponentStatus `json:"kvstore"`
 	// Masquerading.
@@ -186,6 +190,14 @@ type ComponentStatus struct {
 	Message string `json:"msg,omitempty"`
 	// State of the component.
 	State string `json:"state,omitempty"`
+}
+
+// Kernel holds the kernel of the node.
+type Kernel struct {
+	// Features that the kernel lacks and the agent does without: name, the Linux that has it, and what follows.
+	Missing []string `json:"missing"`
+	// Release, as uname -r prints it.
+	Release string `json:"release"`
 }
 
 // BandwidthManager holds the state of the bandwidth manager.

@@ -62,7 +62,7 @@ final class TestObjects {
   }
 
   private static String clang() {
-    for (final String name : List.of("clang", "clang-19", "clang-16", "clang-14")) {
+    for (final String name : List.of("clang-19", "clang")) {
       for (final String folder : System.getenv("PATH").split(":")) {
         if (Files.isExecutable(Path.of(folder, name))) {
           return name;

@@ -87,6 +87,11 @@ final class StatusCommands {
 
   private static void details(Invocation call, Object status) {
     final Rows rows = call.rows("DATAPATH", "VALUE");
+    row(rows, "agent-version", Tree.at(status, "agent-version"));
+    row(rows, "kernel", Tree.at(status, "kernel", "release"));
+    if (Tree.at(status, "kernel", "missing") instanceof List<?> missing) {
+      missing.forEach(feature -> row(rows, "kernel-without", feature));
+    }
     row(rows, "attach-mode", Tree.at(status, "attach-mode"));
     final Object reason = Tree.at(status, "host-routing", "reason");
     final Object mode = Tree.at(status, "host-routing", "mode");

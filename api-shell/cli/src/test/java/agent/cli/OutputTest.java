@@ -57,10 +57,10 @@ class OutputTest {
          "orch":{"state":"Disabled","msg":"none"},"flowobs":{"state":"Ok","msg":"on",
           "observer":{"current-flows":4,"max-flows":8,"seen-flows":9,"uptime":"1h2m3s"}},
          "auth-certificate-provider":{"state":"Disabled"},"attach-mode":"tcx",
+         "agent-version":"1.2.3","kernel":{"release":"6.1.0","missing":["tcx (Linux 6.6)"]},
          "host-routing":{"mode":"Legacy","reason":"nftables"},"clock-source":{"mode":"ktime"},
          "routing":{"inter-host-routing-mode":"Linux","intra-host-routing-mode":"BPF",
-                    "tunnel-protocol":"disabled"},
-         "masquerading":{"enabled":false},"bpf-maps":{"maps":[{"name":"a"},{"name":"b"}]},
+          "tunnel-protocol":"disabled"},"masquerading":{"enabled":false},"bpf-maps":{"maps":[1,2]},
          "identity-range":{"min-identity":256,"max-identity":65535},
          "ipam":{"status":"2 of 254 free","allocations":{"10.0.0.1":"a"}},
          "cluster":{"name":"blue"}}
@@ -69,8 +69,7 @@ class OutputTest {
         "GET /health",
         200,
         "{\"modules\":[{\"module-id\":\"dp-maps\",\"level\":\"OK\","
-            + "\"last-ok\":\"2026-11-20T04:05:00.000Z\","
-            + "\"message\":\"fine\"}]}");
+            + "\"last-ok\":\"2026-11-20T04:05:00.000Z\",\"message\":\"fine\"}]}");
     assertEquals(
         """
         COMPONENT                  STATE     MESSAGE
@@ -83,6 +82,9 @@ class OutputTest {
         auth-certificate-provider  Disabled  -
 
         DATAPATH            VALUE
+        agent-version       1.2.3
+        kernel              6.1.0
+        kernel-without      tcx (Linux 6.6)
         attach-mode         tcx
         host-routing        Legacy (nftables)
         inter-host-routing  Linux

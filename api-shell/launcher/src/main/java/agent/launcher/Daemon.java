@@ -21,7 +21,6 @@ import agent.launcher.options.OptionException;
 import agent.launcher.view.ApiConnectionView;
 import agent.launcher.view.BuildMetricSource;
 import agent.launcher.view.ConfigurationView;
-import agent.launcher.view.DaemonStatus;
 import agent.launcher.view.EndpointModuleHealth;
 import agent.launcher.view.HostRoutingHealth;
 import agent.launcher.view.PeriodicController;
@@ -115,7 +114,7 @@ final class Daemon implements AutoCloseable {
     LibBpf.ensureLoaded();
     final AgentState state = lock();
     final ConfigurationView shown = settings.shown();
-    final DaemonRoutes routes = new DaemonRoutes(new DaemonStatus(shown), shown.self());
+    final DaemonRoutes routes = new DaemonRoutes(shown);
     final ApiConnectionView connections = serveStarting(routes);
     if (!settings.restores()) {
       state.discard();

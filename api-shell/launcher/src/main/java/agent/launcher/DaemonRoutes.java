@@ -2,6 +2,7 @@ package agent.launcher;
 
 import agent.identity.CidrIdentityAllocator;
 import agent.identity.IdentityAllocator;
+import agent.launcher.view.ConfigurationView;
 import agent.launcher.view.DaemonStatus;
 import agent.launcher.view.DomainMetricSource;
 import agent.launcher.view.ProcessDebugView;
@@ -39,12 +40,11 @@ final class DaemonRoutes {
   /**
    * Creates the routes of a daemon that is starting.
    *
-   * @param status shows the daemon
-   * @param self the name of this node with its cluster
+   * @param configuration the configuration that the daemon was started with
    */
-  DaemonRoutes(DaemonStatus status, String self) {
-    this.status = status;
-    this.self = self;
+  DaemonRoutes(ConfigurationView configuration) {
+    status = new DaemonStatus(configuration, Version.number());
+    self = configuration.self();
     metrics.add(new ProcessMetricSource());
     daemon = new DaemonHandlers(status, metrics);
   }

@@ -8,6 +8,7 @@ import java.util.Map;
  * Status of the daemon.
  *
  * @param agent the agent itself
+ * @param agentVersion version of the agent
  * @param attachMode how programs are attached: tcx or tc
  * @param authCertificateProvider certificate provider
  * @param bandwidthManager bandwidth manager
@@ -28,6 +29,7 @@ import java.util.Map;
  * @param ipam address management
  * @param ipv4BigTcp BIG TCP for IPv4
  * @param ipv6BigTcp BIG TCP for IPv6
+ * @param kernel kernel of the node
  * @param kvstore key-value store
  * @param masquerading masquerading
  * @param nodeMonitor node monitor
@@ -40,6 +42,7 @@ import java.util.Map;
  */
 public record DaemonStatusModel(
     @JsonProperty("agent") ComponentStatus agent,
+    @JsonProperty("agent-version") String agentVersion,
     @JsonProperty("attach-mode") String attachMode,
     @JsonProperty("auth-certificate-provider") ComponentStatus authCertificateProvider,
     @JsonProperty("bandwidth-manager") BandwidthManager bandwidthManager,
@@ -60,6 +63,7 @@ public record DaemonStatusModel(
     @JsonProperty("ipam") Object ipam,
     @JsonProperty("ipv4-big-tcp") BigTcp ipv4BigTcp,
     @JsonProperty("ipv6-big-tcp") BigTcp ipv6BigTcp,
+    @JsonProperty("kernel") Kernel kernel,
     @JsonProperty("kvstore") ComponentStatus kvstore,
     @JsonProperty("masquerading") Masquerading masquerading,
     @JsonProperty("nodeMonitor") Object nodeMonitor,
@@ -78,6 +82,15 @@ public record DaemonStatusModel(
    */
   public record ComponentStatus(
       @JsonProperty("msg") String msg, @JsonProperty("state") String state) {}
+
+  /**
+   * Kernel of the node.
+   *
+   * @param missing features that it lacks
+   * @param release release
+   */
+  public record Kernel(
+      @JsonProperty("missing") List<String> missing, @JsonProperty("release") String release) {}
 
   /**
    * Bandwidth manager.

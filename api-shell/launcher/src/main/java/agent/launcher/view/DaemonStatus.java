@@ -21,10 +21,11 @@ public final class DaemonStatus implements DaemonView {
    * Creates the status of a daemon that is starting.
    *
    * @param configuration the configuration that the daemon was started with
+   * @param version version of the agent
    */
-  public DaemonStatus(ConfigurationView configuration) {
+  public DaemonStatus(ConfigurationView configuration, String version) {
     this.configuration = configuration;
-    encoder = new StatusEncoder(configuration);
+    encoder = new StatusEncoder(configuration, version);
   }
 
   /**
@@ -40,10 +41,10 @@ public final class DaemonStatus implements DaemonView {
   public DaemonStatusModel status(boolean brief) {
     final StartedParts now = parts;
     if (now == StartedParts.NONE) {
-      return StatusEncoder.brief(STARTING, null);
+      return encoder.brief(STARTING, null);
     }
     final ComponentStatus agent = ModuleHealthEncoder.overall(modules(now));
-    return brief ? StatusEncoder.brief(agent, now) : encoder.whole(agent, now);
+    return brief ? encoder.brief(agent, now) : encoder.whole(agent, now);
   }
 
   @Override

@@ -52,11 +52,13 @@ final class StatusEncoder {
   private static final double NO_DYNAMIC_SIZES = 0.0;
 
   private final ConfigurationView configuration;
+  private final String version;
   private final long hertz = KernelClock.tickHertz();
   private final String conntrackController = UUID.randomUUID().toString();
 
-  StatusEncoder(ConfigurationView configuration) {
+  StatusEncoder(ConfigurationView configuration, String version) {
     this.configuration = configuration;
+    this.version = version;
   }
 
   private static ComponentStatus off(String message) {
@@ -64,9 +66,10 @@ final class StatusEncoder {
   }
 
   /** Encodes the states of the components alone; null for the parts while the daemon starts. */
-  static DaemonStatusModel brief(ComponentStatus agent, StartedParts now) {
+  DaemonStatusModel brief(ComponentStatus agent, StartedParts now) {
     return new DaemonStatusModel(
         agent,
+        version,
         now == null ? null : attachMode(now),
         CERTIFICATES,
         null,
@@ -81,6 +84,7 @@ final class StatusEncoder {
         null,
         null,
         flowObserver(now, false),
+        null,
         null,
         null,
         null,
@@ -103,6 +107,7 @@ final class StatusEncoder {
     final SegmentSizes segments = now.inventory().get().segments();
     return new DaemonStatusModel(
         agent,
+        version,
         attachMode(now),
         CERTIFICATES,
         new DaemonStatusModel.BandwidthManager(null, List.of(), false),
@@ -123,6 +128,7 @@ final class StatusEncoder {
         LeaseEncoder.encode(now.ipam().leases(), now.addressing()),
         bigTcp(segments, true),
         bigTcp(segments, false),
+        kernel(now),
         KVSTORE,
         configuration.masquerading(now),
         monitor(now),
@@ -132,6 +138,11 @@ final class StatusEncoder {
         new DaemonStatusModel.Routing("Linux", routing.mode().text(), "disabled"),
         new DaemonStatusModel.Srv6(false, null),
         Map.of());
+  }
+
+  private static DaemonStatusModel.Kernel kernel(StartedParts now) {
+    final DatapathStatus status = now.datapath().status();
+    return new DaemonStatusModel.Kernel(status.kernelLacks(), status.kernelRelease());
   }
 
   /** Returns the value of {@code attach-mode} in the contract. */

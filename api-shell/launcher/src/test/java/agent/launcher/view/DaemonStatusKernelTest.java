@@ -34,7 +34,7 @@ class DaemonStatusKernelTest {
   private final TemporaryBpfFileSystem bpf = TemporaryBpfFileSystem.mount();
   private final DaemonStatus status =
       new DaemonStatus(
-          new ConfigurationView(OptionValues.read(List.of(), Map.of()), Map.of(), "n1"));
+          new ConfigurationView(OptionValues.read(List.of(), Map.of()), Map.of(), "n1"), "1.2.3");
   private DatapathManager datapath;
 
   /** What two modules read; the test sets them. */

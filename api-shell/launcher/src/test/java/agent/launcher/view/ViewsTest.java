@@ -31,7 +31,7 @@ class ViewsTest {
 
   @Test
   void shouldSayThatTheDaemonStarts() {
-    final DaemonStatus status = new DaemonStatus(CONFIGURATION);
+    final DaemonStatus status = new DaemonStatus(CONFIGURATION, "1.2.3");
     final DaemonStatusModel whole = status.status(false);
     assertEquals(new ComponentStatus("the agent is starting", "Warning"), whole.agent());
     assertNull(whole.attachMode());

@@ -285,7 +285,8 @@ class DaemonOperationsTest {
       final ComponentStatus agent = new ComponentStatus("m", brief ? state + " brief" : state);
       return new DaemonStatusModel(
           agent, null, null, null, null, null, null, null, null, null, null, null, null, null, null,
-          null, null, null, null, null, null, null, null, null, null, null, null, null, null, null);
+          null, null, null, null, null, null, null, null, null, null, null, null, null, null, null,
+          null, null);
     }
 
     @Override

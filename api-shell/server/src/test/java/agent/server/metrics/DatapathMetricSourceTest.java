@@ -32,6 +32,7 @@ class DatapathMetricSourceTest {
               new DatapathStatus(
                   TcMode.TCX,
                   "6.12",
+                  List.of(),
                   "1.6",
                   null,
                   null,
@@ -117,6 +118,7 @@ class DatapathMetricSourceTest {
                     new DatapathStatus(
                         TcMode.TCX,
                         "",
+                        List.of(),
                         "",
                         null,
                         null,

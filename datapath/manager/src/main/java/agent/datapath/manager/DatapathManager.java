@@ -35,6 +35,7 @@ import agent.datapath.manager.guard.Repairs;
 import agent.datapath.manager.load.KernelRequirements;
 import agent.datapath.manager.load.LoaderAgent;
 import agent.datapath.manager.load.MapPins;
+import agent.datapath.manager.load.MissingFeatures;
 import agent.datapath.manager.load.NodeConstants;
 import agent.datapath.manager.load.NodeMapSet;
 import agent.datapath.manager.load.ProgramLoader;
@@ -86,6 +87,9 @@ public final class DatapathManager implements AutoCloseable {
   /** Health module of the comparison with the kernel. */
   private static final String GUARD = "dp-guard";
 
+  /** Health module of what the kernel has. */
+  private static final String KERNEL = "kernel";
+
   /** Health module of the programs that the kernel takes. */
   private static final String PROGRAMS = "dp-programs";
 
@@ -133,6 +137,7 @@ public final class DatapathManager implements AutoCloseable {
   private final KernelFaults faults = new KernelFaults();
   private final Repairs repairs = new Repairs();
   private RefusedPrograms refused;
+  private MissingFeatures missing;
   private Guard guard;
   private HookGuard hooks;
   private boolean isClosed;
@@ -176,6 +181,8 @@ public final class DatapathManager implements AutoCloseable {
     guard = resources.add(new Guard(context.nanoClock(), faults));
     guard.add(mapPins);
     refused = new RefusedPrograms(kernel.features().release());
+    missing = new MissingFeatures(kernel.features());
+    health.add(KERNEL, missing);
     health.add(PROGRAMS, refused);
     final ProgramLoader loader =
         new ProgramLoader(
@@ -494,6 +501,7 @@ public final class DatapathManager implements AutoCloseable {
     return new DatapathStatus(
         tcChoice.mode(),
         kernel.features().release(),
+        missing.list(),
         kernel.libbpf().toString(),
         context.prefilterDevice() == null ? null : context.prefilterMode(),
         balancerMode,

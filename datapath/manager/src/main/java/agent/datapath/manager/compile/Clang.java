@@ -8,26 +8,38 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /** A clang that is installed on this node; it is started without a shell. */
 record Clang(String command, String version) {
   private static final long VERSION_SEC = 10;
   private static final long COMPILE_SEC = 60;
   private static final int MESSAGE_LINES = 20;
+  private static final Pattern VERSION = Pattern.compile("clang version (\\d+)");
 
-  /** Returns the first candidate that can be executed. */
+  /** The oldest version whose programs every supported kernel takes. */
+  static final int OLDEST = 19;
+
+  /** Returns the first candidate that can be executed and is not older than {@link #OLDEST}. */
   static Optional<Clang> find(List<String> candidates) {
     for (final String candidate : candidates) {
       try {
         final Result result = run(List.of(candidate, "--version"), null, VERSION_SEC);
-        if (result.status() == 0) {
-          return Optional.of(new Clang(candidate, result.output().lines().findFirst().orElse("")));
+        final Clang clang = new Clang(candidate, result.output().lines().findFirst().orElse(""));
+        if (result.status() == 0 && !clang.isTooOld()) {
+          return Optional.of(clang);
         }
       } catch (IOException notInstalled) {
         // Not installed: the next candidate is tried.
       }
     }
     return Optional.empty();
+  }
+
+  private boolean isTooOld() {
+    final Matcher matcher = VERSION.matcher(version);
+    return matcher.find() && Integer.parseInt(matcher.group(1)) < OLDEST;
   }
 
   /**

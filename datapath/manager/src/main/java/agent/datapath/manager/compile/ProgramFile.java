@@ -33,6 +33,11 @@ public enum ProgramFile {
     };
   }
 
+  /** Returns whether a supported kernel may lack what it needs; its user says what is missing. */
+  public boolean isOptional() {
+    return this == SOCKET_FIND || this == SOCKET_END;
+  }
+
   String source() {
     return "programs/" + stem + ".bpf.c";
   }

@@ -98,7 +98,9 @@ public final class ProgramObjects {
                 program.source()
                     + ": "
                     + (features.isShipped() ? "changed sources" : "features " + features.defines())
-                    + " have to be compiled, and there is no clang (tried "
+                    + " have to be compiled, and there is no clang "
+                    + Clang.OLDEST
+                    + " or newer, whose programs kernels take (tried "
                     + String.join(", ", clangCandidates)
                     + ")"));
   }

@@ -67,7 +67,9 @@ public final class ProgramLoader {
       return loaded;
     } catch (LoadException failure) {
       if (!program.canBeClosed()) {
-        refused.add(program, failure, "what they do is missing");
+        if (!program.isOptional()) {
+          refused.add(program, failure, "what they do is missing");
+        }
         throw failure;
       }
       refused.add(program, failure, "packets of workloads are dropped in their place");

@@ -63,9 +63,7 @@ public final class DatapathContext {
   private boolean bypassesStack = true;
   private boolean compileDebug;
   private List<String> clangCandidates =
-      List.of(
-          "clang-19 clang-22 clang-21 clang-20 clang-18 clang-17 clang-16 clang-15 clang-14 clang"
-              .split(" "));
+      List.of("clang-19 clang-22 clang-21 clang-20 clang".split(" "));
   private NanoClock nanoClock = SystemNanoClock.INSTANCE;
   private EpochClock epochClock = SystemEpochClock.INSTANCE;
   private ThreadFactory threadFactory = Thread.ofPlatform().daemon().factory();

@@ -1,12 +1,14 @@
 package agent.datapath.manager.spec;
 
 import agent.datapath.manager.spec.Prefilter.PrefilterMode;
+import java.util.List;
 
 /**
  * The status of the datapath, for {@code /healthz}.
  *
  * @param tcMode TCX or CLSACT
  * @param kernelRelease release of the running kernel
+ * @param kernelLacks what the running kernel lacks, and what follows, one text a feature
  * @param libbpfVersion version of the loaded library
  * @param prefilterMode XDP mode of the prefilter, or null without one
  * @param balancerMode XDP mode of the load balancer, or null without one
@@ -16,6 +18,7 @@ import agent.datapath.manager.spec.Prefilter.PrefilterMode;
 public record DatapathStatus(
     TcMode tcMode,
     String kernelRelease,
+    List<String> kernelLacks,
     String libbpfVersion,
     PrefilterMode prefilterMode,
     PrefilterMode balancerMode,

@@ -29,10 +29,12 @@ class ClangTest {
   void shouldTakeTheFirstCandidateThatRuns() throws IOException {
     final String broken = script("broken", "echo clang version 1", "exit 1");
     final String silent = script("silent");
+    final String old = script("old", "echo Debian clang version 18.9.9");
     final String first = script("first", "echo clang version 19.1", "echo Target: x86_64");
     assertEquals(
         Optional.of(new Clang(first, "clang version 19.1")),
-        Clang.find(List.of("no-such-clang", broken, first, silent)));
+        Clang.find(List.of("no-such-clang", broken, old, first, silent)));
+    assertEquals(Optional.empty(), Clang.find(List.of(old)));
     assertEquals(Optional.of(new Clang(silent, "")), Clang.find(List.of(silent, first)));
     assertEquals(Optional.empty(), Clang.find(List.of("no-such-clang", broken)));
     assertEquals(Optional.empty(), Clang.find(List.of()));

@@ -79,8 +79,8 @@ class ProgramObjectsTest {
             CompileException.class,
             () -> objects(List.of("no-such-clang"), DEBUG).read(ProgramFile.HOST));
     assertEquals(
-        "programs/host.bpf.c: features [AGENT_DEBUG] have to be compiled, and there is no clang"
-            + " (tried no-such-clang)",
+        "programs/host.bpf.c: features [AGENT_DEBUG] have to be compiled, and there is no clang 19"
+            + " or newer, whose programs kernels take (tried no-such-clang)",
         failure.getMessage());
   }
 

@@ -79,6 +79,17 @@ final class CallChains {
     return deepest;
   }
 
+  /** Returns the deepest call chain that begins at a function. */
+  static Chain deepest(byte[] object, String function) {
+    final CallChains chains = new CallChains(object);
+    for (final Symbol symbol : chains.symbols) {
+      if (symbol.function && symbol.name.equals(function)) {
+        return chains.from(symbol.place);
+      }
+    }
+    throw new IllegalArgumentException("the object has no function " + function);
+  }
+
   private Chain from(Place place) {
     final Function function = functions.get(place);
     Chain below = new Chain(0, List.of());
@@ -139,7 +150,7 @@ final class CallChains {
       } else if (opcode == OPCODE_ADD && target == copy) {
         depths.add(-immediate);
         copy = -1;
-      } else if (opcode == OPCODE_CALL && source == CALL_OF_PROGRAM) {
+      } else if (opcode == OPCODE_CALL && source == CALL_OF_PROGRAM && !isOfKernel(section, at)) {
         calls.add(called(new Place(section, at), immediate));
       }
       if (opcode == OPCODE_LOAD_WIDE) {
@@ -147,6 +158,12 @@ final class CallChains {
       }
     }
     return new Function(symbol.name, depths.last(), calls);
+  }
+
+  /** A function of the kernel has no section in the object. */
+  private boolean isOfKernel(int section, long at) {
+    final Symbol symbol = relocations.get(new Place(section, at));
+    return symbol != null && symbol.place.section == 0;
   }
 
   private Place called(Place call, int immediate) {

@@ -30,7 +30,9 @@ class OlderVerifierTest {
         "prefilter_balancer",
         "conntrack_gc",
         "socket",
-        "socket_find"
+        "socket_find",
+        "socket_end",
+        "closed"
       })
   void shouldStayWithinTheStackLimitOfOlderKernels(String object) throws IOException {
     final CallChains.Chain deepest = CallChains.deepest(read("/bpf/" + object + ".bpf.o"));

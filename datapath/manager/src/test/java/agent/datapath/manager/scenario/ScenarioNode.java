@@ -615,13 +615,6 @@ final class ScenarioNode implements AutoCloseable {
     return bytes;
   }
 
-  /** Returns the number of instructions that the verifier processed for a program. */
-  int verifiedInstructions(ScenarioHost owner, String name) {
-    final BpfProgram program =
-        owner == ScenarioHost.HOST ? hostProgram(name) : program(owner, name);
-    return program.info().verifiedInstructions();
-  }
-
   /** Returns a program after giving the interface of BPF_PROG_TEST_RUN to the workload. */
   private BpfProgram program(ScenarioHost workload, String name) {
     interfaces.set(

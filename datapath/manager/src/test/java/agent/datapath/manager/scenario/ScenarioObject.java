@@ -38,6 +38,11 @@ final class ScenarioObject {
     return object;
   }
 
+  /** Returns the bytes of the object file. */
+  byte[] elf() {
+    return bytes;
+  }
+
   /** Returns the content with the constants as they are now, before the object is loaded. */
   Content content() {
     final byte[] constants = object.rodata().toArray(ValueLayout.JAVA_BYTE);
@@ -52,6 +57,16 @@ final class ScenarioObject {
     return object.mapNames().stream()
         .filter(name -> name.indexOf('.') < 0 && !name.equals("nat46_programs"))
         .toList();
+  }
+
+  /** Has the kernel allocate little for tables of flows, which the verifier does not look at. */
+  ScenarioObject shrinkConntrack() {
+    for (final String map : object.mapNames()) {
+      if (map.startsWith("conntrack")) {
+        object.setMaxEntries(map, 64);
+      }
+    }
+    return this;
   }
 
   /** Returns the memory of one load-time constant; valid until the object is loaded. */

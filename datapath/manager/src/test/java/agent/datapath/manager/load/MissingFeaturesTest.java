@@ -1,0 +1,34 @@
+package agent.datapath.manager.load;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import agent.bindings.KernelFeatures;
+import agent.datapath.manager.thread.HealthBoard.Reading;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+class MissingFeaturesTest {
+  private static KernelFeatures kernel(boolean hasTcx) {
+    return new KernelFeatures("6.1.0-test", hasTcx, true, true, true, true);
+  }
+
+  @Test
+  void shouldNameWhatIsMissing() {
+    final MissingFeatures missing = new MissingFeatures(kernel(false), name -> false);
+    assertEquals(2, missing.list().size());
+    assertEquals(
+        Reading.ok(
+            "kernel 6.1.0-test has no tcx (Linux 6.6): programs are attached by clsact; no"
+                + " bpf_sock_destroy (Linux 6.5): a TCP connection to a backend that goes lasts"
+                + " until the backend ends it"),
+        missing.read());
+  }
+
+  @Test
+  void shouldNameNothingWhereAllIsThere() {
+    final MissingFeatures none =
+        new MissingFeatures(kernel(true), name -> name.equals("bpf_sock_destroy"));
+    assertEquals(List.of(), none.list());
+    assertEquals(Reading.ok("kernel 6.1.0-test has all that the agent uses"), none.read());
+  }
+}
