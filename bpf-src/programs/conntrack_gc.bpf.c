@@ -144,10 +144,13 @@ static __always_inline void watch6(const struct conntrack_entry *entry, enum con
 static long sweep_entry4(struct bpf_map *map, const struct conntrack4_key *key, const struct conntrack_entry *entry,
 			 struct conntrack_sweep *sweep)
 {
-	const struct conntrack4_key copy = *key; /* a global function takes no pointer to a key of a map */
+	const struct conntrack4_key copy
+		__attribute__((aligned(8))) = *key; /* a global function takes no pointer to a key of a map */
 
-	if (sweep_one(map, key, entry, sweep, unlikely(masquerade_is_old(entry, sweep)) && is_orphan4(&copy, entry)) &&
-	    unlikely(sweep->watches)) {
+	if (!sweep_one(map, key, entry, sweep, unlikely(masquerade_is_old(entry, sweep)) && is_orphan4(&copy, entry))) {
+		if (sweep->table == CONNTRACK_TABLE_OVERFLOW4)
+			overflow_flow_forget((const __u64 *)&copy, CONNTRACK4_KEY_WORDS);
+	} else if (unlikely(sweep->watches)) {
 		watch4(entry, CONNTRACK_LOW, copy.low_address);
 		watch4(entry, CONNTRACK_HIGH, copy.high_address);
 	}
@@ -157,10 +160,13 @@ static long sweep_entry4(struct bpf_map *map, const struct conntrack4_key *key, 
 static long sweep_entry6(struct bpf_map *map, const struct conntrack6_key *key, const struct conntrack_entry *entry,
 			 struct conntrack_sweep *sweep)
 {
-	const struct conntrack6_key copy = *key; /* a global function takes no pointer to a key of a map */
+	const struct conntrack6_key copy
+		__attribute__((aligned(8))) = *key; /* a global function takes no pointer to a key of a map */
 
-	if (sweep_one(map, key, entry, sweep, unlikely(masquerade_is_old(entry, sweep)) && is_orphan6(&copy, entry)) &&
-	    unlikely(sweep->watches)) {
+	if (!sweep_one(map, key, entry, sweep, unlikely(masquerade_is_old(entry, sweep)) && is_orphan6(&copy, entry))) {
+		if (sweep->table == CONNTRACK_TABLE_OVERFLOW6)
+			overflow_flow_forget((const __u64 *)&copy, CONNTRACK6_KEY_WORDS);
+	} else if (unlikely(sweep->watches)) {
 		watch6(entry, CONNTRACK_LOW, copy.low_address);
 		watch6(entry, CONNTRACK_HIGH, copy.high_address);
 	}

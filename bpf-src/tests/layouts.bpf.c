@@ -17,6 +17,7 @@
 #include "maps/interface_map.h"
 #include "maps/ipcache_map.h"
 #include "maps/metrics_map.h"
+#include "maps/overflow_flow_map.h"
 #include "maps/policy_map.h"
 #include "maps/redirect_map.h"
 #include "maps/prefilter_map.h"

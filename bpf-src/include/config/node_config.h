@@ -33,8 +33,9 @@ struct node_config {
 	__u16 socket_ports; /* the number of them; 0: masqueraded flows may get any */
 	__u8 enable_nat46;
 	__u8 reserved[7];
+	__u64 flows_lost_until_ns; /* entries of TCP may be missing until then, since tables were carried over */
 };
-_Static_assert(sizeof(struct node_config) == 152, "node_config");
+_Static_assert(sizeof(struct node_config) == 160, "node_config");
 
 const volatile struct node_config node_config;
 

@@ -3,6 +3,8 @@
 #ifndef AGENT_LIB_CONNTRACK_KEY_H
 #define AGENT_LIB_CONNTRACK_KEY_H
 
+#include "lib/clock.h"
+#include "lib/overflow_flow.h"
 #include "lib/packet.h"
 #include "maps/conntrack_map.h"
 #include "maps/flow_usage_map.h"
@@ -132,6 +134,8 @@ static __always_inline int conntrack4_update(const struct conntrack4_key *key, c
 	if (unlikely(entry->flags & CONNTRACK_OVERFLOW)) {
 		error = bpf_map_update_elem(&conntrack4_overflow, key, entry, flags);
 		keep_call_apart(error);
+		if (!error && protocol == IPPROTO_TCP)
+			overflow_flow_note((const __u64 *)key, CONNTRACK4_KEY_WORDS, now_ns());
 		return (int)error;
 	}
 	if (likely(protocol == IPPROTO_TCP)) {
@@ -150,6 +154,8 @@ static __always_inline int conntrack6_update(const struct conntrack6_key *key, c
 	if (unlikely(entry->flags & CONNTRACK_OVERFLOW)) {
 		error = bpf_map_update_elem(&conntrack6_overflow, key, entry, flags);
 		keep_call_apart(error);
+		if (!error && protocol == IPPROTO_TCP)
+			overflow_flow_note((const __u64 *)key, CONNTRACK6_KEY_WORDS, now_ns());
 		return (int)error;
 	}
 	if (likely(protocol == IPPROTO_TCP)) {

@@ -132,6 +132,7 @@ public final class NodeMaps {
           EVENTS,
           EVENT_GATE,
           EVENTS_LOST,
+          read("overflow_flows", MapFormats.hexadecimal(0, 0)), // memory of the programs
           read("judge_scratch", MapFormats.hexadecimal(0, 0)), // memory of one packet
           read("verdict_cache", MapFormats.hexadecimal(0, 0))); // memory of the programs
 

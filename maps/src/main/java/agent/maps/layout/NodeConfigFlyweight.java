@@ -76,6 +76,9 @@ import org.agrona.MutableDirectBuffer;
  * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
  * |                              ...                              |
  * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+ * |                      flows_lost_until_ns                      |
+ * |                                                               |
+ * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
  * </pre>
  */
 public final class NodeConfigFlyweight {
@@ -108,7 +111,8 @@ public final class NodeConfigFlyweight {
   public static final int SOCKET_PORTS_OFFSET = SOCKET_PORT_FIRST_OFFSET + SIZE_OF_SHORT;
   public static final int ENABLE_NAT46_OFFSET = SOCKET_PORTS_OFFSET + SIZE_OF_SHORT;
   public static final int RESERVED_OFFSET = ENABLE_NAT46_OFFSET + SIZE_OF_BYTE;
-  public static final int LENGTH = RESERVED_OFFSET + 7;
+  public static final int FLOWS_LOST_UNTIL_NS_OFFSET = RESERVED_OFFSET + 7;
+  public static final int LENGTH = FLOWS_LOST_UNTIL_NS_OFFSET + SIZE_OF_LONG;
 
   public static final StructSpec STRUCT =
       StructSpec.named("node_config", LENGTH)
@@ -139,6 +143,7 @@ public final class NodeConfigFlyweight {
           .scalar("socket_ports", SOCKET_PORTS_OFFSET, U16)
           .scalar("enable_nat46", ENABLE_NAT46_OFFSET, U8)
           .bytes("reserved", RESERVED_OFFSET, 7)
+          .scalar("flows_lost_until_ns", FLOWS_LOST_UNTIL_NS_OFFSET, U64)
           .build();
 
   private MutableDirectBuffer buffer;
@@ -468,6 +473,17 @@ public final class NodeConfigFlyweight {
   /** Sets {@code socket_ports}, which masqueraded flows do not get; 0: they may get any. */
   public NodeConfigFlyweight socketPorts(int value) {
     buffer.putShort(offset + SOCKET_PORTS_OFFSET, (short) value);
+    return this;
+  }
+
+  /** Returns {@code flows_lost_until_ns}, CLOCK_MONOTONIC; 0: no table was carried over. */
+  public long flowsLostUntilNs() {
+    return buffer.getLong(offset + FLOWS_LOST_UNTIL_NS_OFFSET);
+  }
+
+  /** Sets {@code flows_lost_until_ns}, CLOCK_MONOTONIC; 0: no table was carried over. */
+  public NodeConfigFlyweight flowsLostUntilNs(long value) {
+    buffer.putLong(offset + FLOWS_LOST_UNTIL_NS_OFFSET, value);
     return this;
   }
 }

@@ -164,6 +164,7 @@ class ShippedLayoutTest {
           events,                  '',             ''
           event_gate,              __u32,          __u32
           events_lost,             __u32,          __u64
+          overflow_flows,          __u32,          ''
           judge_scratch,           __u32,          ''
           verdict_cache,           __u32,          ''
           """)
@@ -243,8 +244,8 @@ class ShippedLayoutTest {
     for (final DataSectionLayout.Location location : rodata.variables()) {
       names.add(location.name() + " " + location.typeName() + " " + location.size());
     }
-    assertTrue(names.contains("node_config node_config 152"), names.toString());
-    assertEquals(152, rodata.variable("node_config").size());
+    assertTrue(names.contains("node_config node_config 160"), names.toString());
+    assertEquals(160, rodata.variable("node_config").size());
     assertTrue(rodata.variables().stream().noneMatch(it -> it.name().startsWith("endpoint")));
     assertTrue(rodata.has("node_config") && !rodata.has("absent"));
     assertThrows(BtfException.class, () -> rodata.variable("absent"));

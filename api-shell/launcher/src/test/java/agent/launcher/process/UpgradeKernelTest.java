@@ -101,6 +101,7 @@ class UpgradeKernelTest {
           "generations_v2",
           "judge_scratch",
           "namespace_rates",
+          "overflow_flows",
           "verdict_cache",
           "watched_addresses",
           "prefilter_tables",

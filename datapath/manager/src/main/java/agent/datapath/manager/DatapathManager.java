@@ -194,6 +194,9 @@ public final class DatapathManager implements AutoCloseable {
             maps,
             refused);
     final NodeConstants constants = new NodeConstants(context);
+    if (maps.carryOver().isPending()) {
+      constants.flowsMayBeLost(System.nanoTime());
+    }
     final LoaderAgent loaderAgent =
         resources.add(new LoaderAgent(context.nanoClock(), loader, constants));
     loaderAgent.endpointPrograms(); // loaded as soon as the agent runs, before the first endpoint

@@ -18,9 +18,13 @@ public final class NodeConstants {
   /** An eighth of a table of fragments (maps/fragment_map.h). */
   private static final int FRAGMENTS_PER_SECOND = 1024;
 
+  /** In this time a connection that goes on has sent a packet by which it gets an entry again. */
+  private static final int FLOWS_LOST_SEC = 300;
+
   private final DatapathContext context;
   private final long namespaceCookie = NetworkNamespaceHandle.cookieOfThisThread();
   private volatile long balancerMac;
+  private volatile long flowsLostUntilNs;
 
   /**
    * Creates a writer of the options of a concluded context. The network namespace of the calling
@@ -33,6 +37,16 @@ public final class NodeConstants {
   /** Sets the MAC address of the device of the load balancer, first octet most significant. */
   public void balancerMac(long mac) {
     balancerMac = mac;
+  }
+
+  /**
+   * Has the programs believe for a while that entries of connections are missing: tables are
+   * carried over.
+   *
+   * @param nowNs of {@link System#nanoTime}, which is the clock of the programs
+   */
+  public void flowsMayBeLost(long nowNs) {
+    flowsLostUntilNs = nowNs + TimeUnit.SECONDS.toNanos(FLOWS_LOST_SEC);
   }
 
   /** Writes the constants that the object declares. */
@@ -86,7 +100,8 @@ public final class NodeConstants {
             .eventsPerSecond(context.eventsPerSecond())
             .payloadBytes(context.payloadBytes())
             .socketPortFirst(context.masquerading().socketPorts().first())
-            .socketPorts(context.masquerading().socketPorts().count());
+            .socketPorts(context.masquerading().socketPorts().count())
+            .flowsLostUntilNs(flowsLostUntilNs);
     final IpAddress gateway4 = context.gateway4();
     if (gateway4 != null) {
       node.gateway4((int) gateway4.low()).node4((int) context.node4().low());

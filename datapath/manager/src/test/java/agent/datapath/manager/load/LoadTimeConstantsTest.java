@@ -122,6 +122,20 @@ class LoadTimeConstantsTest {
     assertEquals(0, node(context(), NodeConfigFlyweight::socketPorts));
   }
 
+  @Test
+  void shouldWriteUntilWhenFlowsMayBeLost() {
+    assertEquals(0, node(context(), NodeConfigFlyweight::flowsLostUntilNs));
+    final NodeConstants carried = new NodeConstants(context().conclude());
+    carried.flowsMayBeLost(7);
+    assertEquals(
+        TimeUnit.MINUTES.toNanos(5) + 7,
+        written(
+            ProgramFile.ENDPOINT,
+            "node_config",
+            carried::write,
+            buffer -> new NodeConfigFlyweight().wrap(buffer, 0).flowsLostUntilNs()));
+  }
+
   private static DatapathContext context() {
     return new DatapathContext()
         .bpfRoot(Path.of("/unused"))

@@ -187,6 +187,26 @@ final class Flows {
             : (isTcp ? tcp6 : any6).deleteFound());
   }
 
+  /** Takes an entry out of the overflow, as the kernel does that evicts it. */
+  void deleteFromOverflow(
+      Family family, ScenarioHost a, int aPort, ScenarioHost b, int bPort, int protocol) {
+    assertNotNull(find(family, a, aPort, b, bPort, protocol));
+    assertEquals(0, family == Family.IPV4 ? overflow4.deleteFound() : overflow6.deleteFound());
+  }
+
+  /** Has an entry of the overflow expired. */
+  void expireInOverflow(
+      Family family, ScenarioHost a, int aPort, ScenarioHost b, int bPort, int protocol) {
+    assertNotNull(find(family, a, aPort, b, bPort, protocol));
+    if (family == Family.IPV4) {
+      overflow4.found().expiresNs(1);
+      assertEquals(0, overflow4.put());
+    } else {
+      overflow6.found().expiresNs(1);
+      assertEquals(0, overflow6.put());
+    }
+  }
+
   /** Sets the service of an entry and its generation. */
   void setService(
       Family family,

@@ -124,7 +124,8 @@ final class ScenarioKernel {
               "interfaces",
               "socket_metrics",
               "redirect_proxies",
-              "service_gate" ->
+              "service_gate",
+              "overflow_flows" ->
               definition.spec().maxEntries();
           case "fragments4", "fragments6", "fragments4_overflow", "fragments6_overflow" ->
               definition.spec().maxEntries();

@@ -88,6 +88,7 @@ final class ScenarioNode implements AutoCloseable {
   private int fragmentsPerSecond = 1024;
   private int socketPortFirst;
   private int socketPorts;
+  private long flowsLostUntilNs;
   private boolean translates;
   private final Set<ScenarioHost> withoutIpv4 = EnumSet.noneOf(ScenarioHost.class);
 
@@ -234,6 +235,17 @@ final class ScenarioNode implements AutoCloseable {
     socketPortFirst = first;
     socketPorts = count;
     return this;
+  }
+
+  /** Has tables been carried over, so that entries may be missing until a time. */
+  ScenarioNode flowsLostUntil(long ns) {
+    flowsLostUntilNs = ns;
+    return this;
+  }
+
+  /** Has tables been carried over a moment ago. */
+  ScenarioNode mayHaveLostFlows() {
+    return flowsLostUntil(System.nanoTime() + 600 * SECOND_NS);
   }
 
   /** Takes the IPv4 address of a workload away. */
@@ -673,7 +685,8 @@ final class ScenarioNode implements AutoCloseable {
         .eventsPerSecond(eventsPerSecond)
         .payloadBytes(payloadBytes)
         .socketPortFirst(socketPortFirst)
-        .socketPorts(socketPorts);
+        .socketPorts(socketPorts)
+        .flowsLostUntilNs(flowsLostUntilNs);
   }
 
   /** Loads an object with the maps and the constants of this node, which closes it. */
