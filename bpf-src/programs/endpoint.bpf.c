@@ -168,19 +168,16 @@ static __always_inline int endpoint_judge_quick(struct __sk_buff *skb, const str
 	return endpoint_judge_by(skb, endpoint, packet, hook);
 }
 
-static __always_inline int endpoint_ipv4(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
-					 struct packet *packet, enum metrics_direction hook)
+/* Handles a packet that the quick parser reads; returns an action, or ACTION_UNREAD for another one. */
+static __always_inline int endpoint_ipv4_quickly(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
+						 struct packet *packet, enum metrics_direction hook)
 {
 	struct conntrack4_key key __attribute__((aligned(8)));
 	struct quick_l4 l4;
 	const struct iphdr *ip = ENDPOINT_IS_QUICK ? quick_parse_ipv4(skb, &l4) : NULL;
 
-	if (unlikely(!ip) ||
-	    (source_is_verified(endpoint, hook) && unlikely(!ipv4_equals(&ip->saddr, endpoint->ipv4)))) {
-		const int action = endpoint_ipv4_slowly(skb, endpoint, packet, hook);
-
-		return action == PACKET_IS_READ ? endpoint_judge_slowly(skb, endpoint, packet, hook) : action;
-	}
+	if (unlikely(!ip) || (source_is_verified(endpoint, hook) && unlikely(!ipv4_equals(&ip->saddr, endpoint->ipv4))))
+		return ACTION_UNREAD;
 
 	quick_l4_keep(packet, &l4);
 
@@ -206,19 +203,27 @@ static __always_inline int endpoint_ipv4(struct __sk_buff *skb, const struct end
 	return endpoint_judge_quick(skb, endpoint, packet, entry, hook);
 }
 
-static __always_inline int endpoint_ipv6(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
+static __always_inline int endpoint_ipv4(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
 					 struct packet *packet, enum metrics_direction hook)
+{
+	int action = endpoint_ipv4_quickly(skb, endpoint, packet, hook);
+
+	if (likely(action != ACTION_UNREAD))
+		return action;
+	action = endpoint_ipv4_slowly(skb, endpoint, packet, hook);
+	return action == PACKET_IS_READ ? endpoint_judge_slowly(skb, endpoint, packet, hook) : action;
+}
+
+/* Handles a packet that the quick parser reads; returns an action, or ACTION_UNREAD for another one. */
+static __always_inline int endpoint_ipv6_quickly(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
+						 struct packet *packet, enum metrics_direction hook)
 {
 	struct conntrack6_key key __attribute__((aligned(8)));
 	struct quick_l4 l4;
 	const struct ipv6hdr *ip = ENDPOINT_IS_QUICK ? quick_parse_ipv6(skb, &l4) : NULL;
 
-	if (unlikely(!ip) ||
-	    (source_is_verified(endpoint, hook) && unlikely(!ipv6_equals(&ip->saddr, endpoint->ipv6)))) {
-		const int action = endpoint_ipv6_slowly(skb, endpoint, packet, hook);
-
-		return action == PACKET_IS_READ ? endpoint_judge_slowly(skb, endpoint, packet, hook) : action;
-	}
+	if (unlikely(!ip) || (source_is_verified(endpoint, hook) && unlikely(!ipv6_equals(&ip->saddr, endpoint->ipv6))))
+		return ACTION_UNREAD;
 
 	quick_l4_keep(packet, &l4);
 
@@ -246,6 +251,17 @@ static __always_inline int endpoint_ipv6(struct __sk_buff *skb, const struct end
 	if (hook == METRICS_EGRESS && nat46_takes(&packet->destination))
 		return ACTION_TRANSLATE;
 	return endpoint_judge_quick(skb, endpoint, packet, entry, hook);
+}
+
+static __always_inline int endpoint_ipv6(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
+					 struct packet *packet, enum metrics_direction hook)
+{
+	int action = endpoint_ipv6_quickly(skb, endpoint, packet, hook);
+
+	if (likely(action != ACTION_UNREAD))
+		return action;
+	action = endpoint_ipv6_slowly(skb, endpoint, packet, hook);
+	return action == PACKET_IS_READ ? endpoint_judge_slowly(skb, endpoint, packet, hook) : action;
 }
 
 /*

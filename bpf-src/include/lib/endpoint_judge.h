@@ -444,6 +444,9 @@ static __always_inline int endpoint_judge(struct __sk_buff *skb, const struct en
 			return action_drop(DROP_TUPLE_IN_USE); /* the answer would go to the workload itself */
 		}
 	}
+	if (hook == METRICS_EGRESS && entry && unlikely(entry_is_masqueraded(entry)) && rewrite_applies(entry, side) &&
+	    masquerade_lost_leg(packet, entry))
+		WRITE_ONCE(entry->expires_ns, 0); /* the packet opens both again */
 	if (entry) {
 		const bool known = hook == METRICS_EGRESS ||
 				   (origin_is_peer(entry, side, receiving_ifindex(skb)) && !entry_is_frontend(entry));

@@ -199,9 +199,13 @@ static __always_inline int endpoint_send_rewritten(struct __sk_buff *skb, const 
 	return endpoint_send(skb, endpoint, family, ifindex);
 }
 
+/* In the place of an action: the packet is one for the slow path, which parses it anew. */
+#define ACTION_UNREAD -8
+
 /*
  * The complete path of a packet that its entry rewrites. The destination is rewritten first, because the packet is
- * routed and forwarded by it, and the source last (source_rewrite_is_due).
+ * routed and forwarded by it, and the source last (source_rewrite_is_due). Returns ACTION_UNREAD, and has changed nothing,
+ * where the packet has to open its flow again, whose other entry was evicted.
  */
 __global int endpoint_follow_rewritten(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
 				       struct conntrack_entry *entry, const struct segment *segment, __u64 now)
@@ -213,13 +217,14 @@ __global int endpoint_follow_rewritten(struct __sk_buff *skb, const struct endpo
 	const __u32 l4_offset = quick_l4_offset(family);
 	const enum conntrack_side side = segment->source_side & 1;
 	const enum metrics_direction hook = segment->hook & 1;
+	const bool rests = conntrack_rests(entry, side, segment, now);
 
+	if (unlikely(!rests) && translation_tell(skb, entry, segment, now, l4_offset) && hook == METRICS_EGRESS)
+		return ACTION_UNREAD;
 	if (rewrite_destination(entry) && rewrite_quickly(skb, entry, family, segment->protocol))
 		return action_drop(DROP_MALFORMED);
-	if (unlikely(!conntrack_rests(entry, side, segment, now))) {
+	if (unlikely(!rests))
 		endpoint_advance(skb, endpoint, entry, side, family, segment, hook, now);
-		translation_tell(skb, entry, segment, now, l4_offset);
-	}
 	endpoint_account(skb, endpoint, entry, side, hook);
 	if (hook == METRICS_EGRESS && !rewrite_destination(entry) &&
 	    entry->delivery_kind[1 - side] == CONNTRACK_TO_NEIGHBOUR)
@@ -231,7 +236,7 @@ __global int endpoint_follow_rewritten(struct __sk_buff *skb, const struct endpo
 	return endpoint_forward_quickly(skb, endpoint, entry, side, family, hook);
 }
 
-/* The complete path of a packet of an established flow. */
+/* The complete path of a packet of an established flow; returns an action or ACTION_UNREAD. */
 static __always_inline int endpoint_follow(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
 					   struct conntrack_entry *entry, enum conntrack_side source_side, __u8 family,
 					   const struct segment *segment, enum metrics_direction hook, __u64 now)

@@ -381,6 +381,28 @@ static __always_inline void packet_show_rewritten(struct packet *shown, const st
 	}
 }
 
+/* Returns whether an entry is that which answers to a masqueraded packet find. */
+static __always_inline bool leg_is_of_packet(const struct conntrack_entry *other, const struct packet *packet)
+{
+	const __u64 *address = (const __u64 *)other->rewrite_address;
+
+	return entry_is_masquerade(other) && other->rewrite_port_be == packet->source_port_be &&
+	       address[0] == packet->source.halves[0] && address[1] == packet->source.halves[1];
+}
+
+/* Returns whether the entry that answers to a packet find, which the entry of the first leg rewrites, is not its own. */
+__global int masquerade_lost_leg(const struct packet *packet, const struct conntrack_entry *first)
+{
+	struct judge_scratch *memory = scratch();
+	const struct conntrack_entry *second;
+
+	if (!packet || !first || !memory)
+		return false;
+	packet_show_rewritten(&memory->quoted, packet, first, true);
+	second = conntrack_find(&memory->quoted);
+	return !second || !leg_is_of_packet(second, packet);
+}
+
 /* Gives the second leg the verdict of the first, which judge_scratch has and the packet has renewed. */
 __global int masquerade_renew(const struct packet *packet, __u32 source_side)
 {

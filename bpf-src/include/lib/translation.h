@@ -223,8 +223,20 @@ static __always_inline bool tuple_load(const struct __sk_buff *skb, struct tuple
 }
 
 /*
- * Changes the entry of the other leg as a packet changes that of its own; the packet may be rewritten already. Where
- * the other one was evicted, that of the client ends, so that its next packet opens both again.
+ * Returns whether the entry with the tuple of the other leg is of the same workload. That of a masqueraded flow may have
+ * been evicted, and its tuple be another workload's since; the peer is the same.
+ */
+static __always_inline bool leg_is_of_workload(const struct conntrack_entry *entry, const struct conntrack_entry *other)
+{
+	return !(entry->rewrite & CONNTRACK_REWRITE_MASQUERADE) ||
+	       (entry_is_masqueraded(other) &&
+		(entry->party[0] ^ entry->party[1]) == (other->party[0] ^ other->party[1]));
+}
+
+/*
+ * Changes the entry of the other leg as a packet changes that of its own; the packet may be rewritten already, but not
+ * its source. Where the other one was evicted, that of the client ends; returns whether that is so, and the packet has
+ * to open both again.
  */
 __global int translation_tell(const struct __sk_buff *skb, struct conntrack_entry *entry, const struct segment *segment,
 			      __u64 now, __u32 l4_offset)
@@ -260,11 +272,13 @@ __global int translation_tell(const struct __sk_buff *skb, struct conntrack_entr
 					 tuple.destination_port_be, segment->protocol);
 		other = conntrack6_lookup(&key, segment->protocol);
 	}
-	if (other)
+	if (other && leg_is_of_workload(entry, other)) {
 		conntrack_advance(other, side, segment, now);
-	else if (client)
+		return false;
+	}
+	if (client)
 		WRITE_ONCE(entry->expires_ns, 0);
-	return 0;
+	return client;
 }
 
 /* Copies the segment only where it is called, so that the caller's stays in registers. */

@@ -353,6 +353,57 @@ class MasqueradeKernelTest {
     assertEquals(port, portOf(family, ALICE, UDP));
   }
 
+  /** The packet itself, whose answer would reach no workload: a peer may send nothing more. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldOpenAFlowAgainWhoseOtherEntryWasEvicted(Family family) {
+    for (final int protocol : PROTOCOLS) {
+      for (final boolean isQuick : new boolean[] {true, false}) {
+        final int port = isQuick ? OWN : OWN + 1;
+        node.fromWorkload(ALICE, sent(family, ALICE, port, PEER, protocol, isQuick)).passes();
+        node.fromNetwork(answer(family, port, PEER, protocol, isQuick));
+        node.fromWorkload(ALICE, sent(family, ALICE, port, PEER, protocol, isQuick));
+        node.flows().delete(family, NODE, port, PEER, PORT, protocol);
+        idle(family, port, protocol);
+        node.fromWorkload(ALICE, sent(family, ALICE, port, PEER, protocol, isQuick)).passes();
+        assertNotNull(node.flows().find(family, NODE, port, PEER, PORT, protocol));
+        node.fromNetwork(answer(family, port, PEER, protocol, true))
+            .reachesAs(ALICE, back(family, ALICE, port, PEER, protocol, true));
+      }
+    }
+    final IpPacket echo = family.packet(ALICE, PEER).echoRequest(7, 1);
+    node.fromWorkload(ALICE, echo).passes();
+    node.flows().delete(family, NODE, 7, PEER, 0, family.icmp());
+    node.fromWorkload(ALICE, echo).passes();
+    assertNotNull(node.flows().find(family, NODE, 7, PEER, 0, family.icmp()));
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldNotTakeTheEntryOfAnotherFlowForItsOwn(Family family) {
+    for (final boolean isQuick : new boolean[] {true, false}) {
+      final int port = isQuick ? OWN : OWN + 1;
+      node.fromWorkload(ALICE, sent(family, ALICE, port, PEER, UDP, true)).passes();
+      node.flows().delete(family, NODE, port, PEER, PORT, UDP);
+      node.fromWorkload(BOB, sent(family, BOB, port, PEER, UDP, true)).passes();
+      idle(family, port, UDP);
+      node.fromWorkload(ALICE, sent(family, ALICE, port, PEER, UDP, isQuick)).passes();
+      final int shown = portOf(family, ALICE, port, PEER, UDP);
+      assertNotEquals(port, shown);
+      node.fromNetwork(answer(family, shown, PEER, UDP, true))
+          .reachesAs(ALICE, back(family, ALICE, port, PEER, UDP, true));
+      node.fromNetwork(answer(family, port, PEER, UDP, true))
+          .reachesAs(BOB, back(family, BOB, port, PEER, UDP, true));
+    }
+  }
+
+  /** Has a flow of Alice sent nothing for two seconds, after which a packet renews its entry. */
+  private void idle(Family family, int port, int protocol) {
+    final Flows.Flow flow = node.flows().find(family, ALICE, port, PEER, PORT, protocol);
+    node.flows()
+        .expireAfter(flow.lifetime().minusSeconds(2), family, ALICE, port, PEER, PORT, protocol);
+  }
+
   @ParameterizedTest
   @EnumSource
   void shouldTakeThePortOfAFlowThatHasExpired(Family family) {
