@@ -35,6 +35,7 @@ final class ApiDispatcher implements HttpHandler {
 
   private static final Logger LOGGER = LogManager.getLogger(ApiDispatcher.class);
   private static final int VERSION_NOT_SUPPORTED = 505;
+  private static final int FIRST_REFUSAL = 400;
   private static final Pattern CONTROL = Pattern.compile("\\p{Cntrl}");
   private static final HttpString BRIEF = new HttpString("brief");
   private static final String IDENTITY = "identity";
@@ -335,14 +336,12 @@ final class ApiDispatcher implements HttpHandler {
     }
     final String peer = peer(exchange);
     final String said = CONTROL.matcher(message).replaceAll("?");
-    LOGGER.info(
-        "api: {} {} {} by {}{}{}",
-        route.verb(),
-        exchange.getRequestURI(),
-        status,
-        peer,
-        said.isEmpty() ? "" : ": ",
-        said);
+    if (status < FIRST_REFUSAL) {
+      LOGGER.info(ApiServer.CARRIED_OUT, route.verb(), exchange.getRequestURI(), status, peer);
+    } else {
+      LOGGER.info(
+          "api: {} {} {} by {}: {}", route.verb(), exchange.getRequestURI(), status, peer, said);
+    }
     if (events.isHeard()) {
       events.publish(
           Map.of(

@@ -18,6 +18,9 @@ import org.xnio.OptionMap;
  * thread.
  */
 public final class ApiServer implements AutoCloseable {
+  /** Pattern of the message about a change that was carried out, each of which is logged. */
+  public static final String CARRIED_OUT = "api: {} {} {} by {}";
+
   private static final int BUFFER_BYTES = 16 * 1024;
   private static final int MAX_POOLED_BUFFERS = 1024;
   private static final int MAX_HEADER_BYTES = 64 * 1024;

@@ -1,11 +1,12 @@
 package agent.launcher.log;
 
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import org.apache.logging.log4j.Level;
 import org.apache.logging.log4j.core.LoggerContext;
 import org.apache.logging.log4j.core.appender.ConsoleAppender;
+import org.apache.logging.log4j.core.config.AppenderControl;
 import org.apache.logging.log4j.core.config.Configuration;
 import org.apache.logging.log4j.core.config.Configurator;
 import org.apache.logging.log4j.core.config.LoggerConfig;
@@ -29,13 +30,11 @@ public final class AgentLog {
   private static final String DEBUG_LINE =
       "%d{yyyy-MM-dd'T'HH:mm:ss.SSSX}{UTC} %-5p [%t] %c{1}: %m%n%ex";
 
-  /** Levels of libraries, whose messages below WARN are not logged. */
-  private static final Map<String, Level> LIBRARIES =
-      Map.of(
-          "io.undertow", Level.WARN,
-          "org.xnio", Level.WARN,
-          "org.jboss", Level.WARN,
-          "net.openhft", Level.WARN);
+  /** The logger of the agent; all others are those of libraries. */
+  private static final String OWN = "agent";
+
+  /** Has the log of the JDK, which no message of the agent uses, write nowhere. */
+  private static final String JDK_LOG_CONFIGURATION = "java.util.logging.config.file";
 
   /** What the log of the proxies is made of. */
   private static final List<String> PROXIES =
@@ -54,6 +53,7 @@ public final class AgentLog {
    *     the file of the proxies cannot be opened; then nothing has changed
    */
   public static void start(LogOptions options) {
+    System.setProperty(JDK_LOG_CONFIGURATION, "/dev/null");
     final SyslogAppender syslog = options.syslog().map(SyslogAppender::connect).orElse(null);
     final ProxyLogAppender proxies;
     try {
@@ -73,11 +73,14 @@ public final class AgentLog {
     if (context.getConfiguration() != configuration) {
       context.reconfigure(configuration);
     }
+    final List<AppenderControl> targets = new ArrayList<>();
+    targets.add(new AppenderControl(configuration.getAppender(CONSOLE), null, null));
     if (syslog != null) {
       syslog.start();
       configuration.addAppender(syslog);
-      configuration.getRootLogger().addAppender(syslog, syslog.level(), null);
+      targets.add(new AppenderControl(syslog, syslog.level(), null));
     }
+    bound(configuration, targets);
     if (proxies != null) {
       proxies.start();
       configuration.addAppender(proxies);
@@ -86,16 +89,21 @@ public final class AgentLog {
     context.updateLoggers();
   }
 
+  /** Puts the bound before everything that messages go to. */
+  private static void bound(Configuration configuration, List<AppenderControl> targets) {
+    final BoundedAppender bounded = new BoundedAppender(targets, System::nanoTime);
+    bounded.start();
+    configuration.addAppender(bounded);
+    configuration.getRootLogger().removeAppender(CONSOLE);
+    configuration.getRootLogger().addAppender(bounded, null, null);
+  }
+
   /** The file has the details; what else is logged gets the messages that it gets without it. */
   private static LoggerConfig proxyLogger(String name, Configuration configuration) {
-    final Level level = configuration.getRootLogger().getLevel();
+    final Level level = configuration.getLoggerConfig(OWN).getLevel();
     final LoggerConfig logger = new LoggerConfig(name, Level.DEBUG, false);
     logger.addAppender(configuration.getAppender(ProxyLogAppender.NAME), Level.DEBUG, null);
-    logger.addAppender(configuration.getAppender(CONSOLE), level, null);
-    if (configuration.getAppender(SyslogAppender.NAME) instanceof SyslogAppender syslog) {
-      final Level least = syslog.level().isMoreSpecificThan(level) ? syslog.level() : level;
-      logger.addAppender(syslog, least, null);
-    }
+    logger.addAppender(configuration.getAppender(BoundedAppender.NAME), level, null);
     return logger;
   }
 
@@ -114,7 +122,10 @@ public final class AgentLog {
         .build();
   }
 
-  /** Returns the configuration of the log; stack traces are logged at debug level only. */
+  /**
+   * Returns the configuration of the log; stack traces are logged at debug level only, and of
+   * libraries nothing below WARN.
+   */
   static Configuration configuration(LogOptions options) {
     final ConfigurationBuilder<BuiltConfiguration> log =
         ConfigurationBuilderFactory.newConfigurationBuilder();
@@ -127,11 +138,9 @@ public final class AgentLog {
             .add(
                 log.newLayout("PatternLayout")
                     .addAttribute("pattern", options.isDetailed() ? DEBUG_LINE : LINE)));
-    LIBRARIES.forEach((name, level) -> log.add(log.newLogger(name, level)));
+    log.add(log.newLogger(OWN, options.debug() ? Level.DEBUG : Level.INFO));
     options.verbosePackages().forEach(prefix -> log.add(log.newLogger(prefix, Level.TRACE)));
-    log.add(
-        log.newRootLogger(options.debug() ? Level.DEBUG : Level.INFO)
-            .add(log.newAppenderRef(CONSOLE)));
+    log.add(log.newRootLogger(Level.WARN).add(log.newAppenderRef(CONSOLE)));
     final BuiltConfiguration configuration = log.build(false);
     configuration.getProperties().put(HOST_NAME, "localhost");
     return configuration;

@@ -29,7 +29,13 @@ import org.junit.jupiter.api.io.TempDir;
 @Timeout(60)
 class AgentLogTest {
   private static final List<String> LIBRARIES =
-      List.of("io.undertow.request", "org.xnio.nio", "org.jboss.logging", "net.openhft.chronicle");
+      List.of(
+          "io.undertow.request",
+          "org.xnio.nio",
+          "org.jboss.logging",
+          "net.openhft.chronicle",
+          "io.netty.handler.codec.http2",
+          "one.that.is.added");
 
   @TempDir private Path folder;
 
@@ -182,6 +188,26 @@ class AgentLogTest {
     assertTrue(lines.getLast().endsWith("INFO  DnsProxy: after the burst"), lines.getLast());
     final String leftOut = lines.get(lines.size() - 2);
     assertTrue(leftOut.endsWith(" messages about connections were left out"), leftOut);
+  }
+
+  /** Whatever a peer sends: no message of a library or of the agent itself is without bound. */
+  @Test
+  void shouldPutABoundBeforeStandardErrorOfEveryLogger() {
+    AgentLog.start(options(false).withProxyLog(Optional.of(folder.resolve("proxies.log"))));
+    try {
+      final Configuration configuration = LoggerContext.getContext(false).getConfiguration();
+      assertTrue(configuration.getLoggers().containsKey("agent.l7proxy"));
+      for (final LoggerConfig logger : configuration.getLoggers().values()) {
+        assertFalse(logger.getAppenders().containsKey("console"), logger.getName());
+        assertTrue(
+            logger.isAdditive() || logger.getAppenders().containsKey("bounded"), logger.getName());
+      }
+      assertEquals(
+          List.of("bounded"), List.copyOf(configuration.getRootLogger().getAppenders().keySet()));
+      assertEquals("/dev/null", System.getProperty("java.util.logging.config.file"));
+    } finally {
+      AgentLog.start(options(false));
+    }
   }
 
   @Test
