@@ -70,6 +70,21 @@ class LauncherScriptTest {
     }
   }
 
+  /** No load of kernel modules, other users' files or raw memory: capabilities(7). */
+  @Test
+  void shouldGiveUpTheCapabilitiesThatTheAgentDoesNotUse() throws Exception {
+    executable("jdk/bin/java", "grep -E '^(CapBnd|NoNewPrivs)' /proc/self/status");
+    final String out = run(new ProcessBuilder(prefix.resolve("bin/agent").toString())).out;
+    assertTrue(out.contains("NoNewPrivs:\t1\n"), out);
+    final long bounding =
+        Long.parseLong(out.replaceAll("(?s).*CapBnd:\\s*([0-9a-f]+).*", "$1"), 16);
+    final long used =
+        1L << 0 | 1L << 10 | 1L << 12 | 1L << 13 | 1L << 14 | 1L << 19 | 1L << 21 | 1L << 23
+            | 1L << 24 | 1L << 38 | 1L << 39;
+    assertEquals(0, bounding & ~used, Long.toHexString(bounding));
+    assertTrue((bounding & 1L << 12) != 0 && (bounding & 1L << 39) != 0, "net_admin and bpf");
+  }
+
   @Test
   void shouldFindNativeFilesWhereTheyAreInstalled() throws Exception {
     final String out = run(new ProcessBuilder(prefix.resolve("bin/agent").toString())).out;

@@ -86,6 +86,7 @@ public final class ProcessDebugView implements DebugView {
                 jvm.totalMemory() - jvm.freeMemory(),
                 jvm.totalMemory(),
                 jvm.maxMemory()));
+    subsystems.put("privileges", ProcessPrivileges.text());
     subsystems.put(
         "datapath",
         "libbpf %s, attached by %s, %d endpoints"

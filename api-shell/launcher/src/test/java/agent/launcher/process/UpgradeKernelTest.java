@@ -204,7 +204,8 @@ class UpgradeKernelTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"0.1.0", "0.2.0", "0.3.0", "0.4.0", "0.5.0", "0.6.0", "0.7.0", "0.8.0"})
+  @ValueSource(
+      strings = {"0.1.0", "0.2.0", "0.3.0", "0.4.0", "0.5.0", "0.6.0", "0.7.0", "0.8.0", "0.9.0"})
   void shouldTakeOverFromARelease(String release) throws Exception {
     takeOver(Path.of(getClass().getResource("release-" + release).toURI()));
   }
