@@ -113,10 +113,14 @@ static __always_inline __u32 unreachable_write(struct __sk_buff *skb, const stru
 					       struct icmp_answer *icmp, __u32 error)
 {
 	const bool ipv4 = packet->family == FAMILY_IPV4;
-	__u32 quoted = (__u32)packet->l4_offset + 8 - ETH_HLEN;
+	__u32 l4_offset = packet->l4_offset;
 
-	if (!is_within(quoted, sizeof(struct iphdr), sizeof(icmp->quoted)) ||
-	    bpf_skb_load_bytes(skb, ETH_HLEN, icmp->quoted, quoted))
+	if (!is_within(l4_offset, ETH_HLEN + sizeof(struct iphdr), ETH_HLEN + sizeof(icmp->quoted) - 8))
+		return 0;
+
+	const __u32 quoted = l4_offset + 8 - ETH_HLEN;
+
+	if (bpf_skb_load_bytes(skb, ETH_HLEN, icmp->quoted, quoted))
 		return 0;
 	__builtin_memset(&icmp->header, 0, sizeof(icmp->header));
 	icmp->header.type = ipv4 ? ICMP4_UNREACHABLE : ICMP6_UNREACHABLE;
