@@ -19,6 +19,7 @@
 #include "maps/metrics_map.h"
 #include "maps/overflow_flow_map.h"
 #include "maps/policy_map.h"
+#include "maps/port_usage_map.h"
 #include "maps/redirect_map.h"
 #include "maps/prefilter_map.h"
 #include "maps/rate_map.h"
@@ -57,6 +58,7 @@ SHOW(struct, ipcache_entry);
 SHOW(struct, metrics_entry);
 SHOW(struct, policy_key);
 SHOW(struct, policy_entry);
+SHOW(struct, port_usage);
 SHOW(struct, prefilter_slot);
 SHOW(struct, service_affinity);
 SHOW(struct, service_affinity_key);

@@ -32,7 +32,8 @@ struct node_config {
 	__u16 socket_port_first; /* the kernel takes ports for sockets of this node from here; masqueraded flows get others */
 	__u16 socket_ports; /* the number of them; 0: masqueraded flows may get any */
 	__u8 enable_nat46;
-	__u8 reserved[7];
+	__u8 port_shares; /* an endpoint may get one of so many ports of those that masqueraded flows get; 0: any */
+	__u8 reserved[6];
 	__u64 flows_lost_until_ns; /* entries of TCP may be missing until then, since tables were carried over */
 };
 _Static_assert(sizeof(struct node_config) == 160, "node_config");

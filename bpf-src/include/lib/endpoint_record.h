@@ -44,6 +44,8 @@ struct judge_scratch {
 	struct conntrack_entry entry;
 	struct packet quoted;
 	struct flow quoted_flow;
+	__u64 oldest_ns; /* of the flows of an endpoint that may leave their port to another of it (lib/masquerade.h) */
+	__u32 oldest_port; /* 0: there is none */
 };
 
 _Static_assert(sizeof(struct judge_scratch) <= SCRATCH_BYTES, "judge_scratch");

@@ -11,6 +11,7 @@
 
 #include "lib/endpoint_record.h"
 #include "lib/service.h"
+#include "maps/port_usage_map.h"
 
 #define MASQUERADE_TRIES 64
 #define MASQUERADE_PORT_FIRST 1024
@@ -231,6 +232,57 @@ static __always_inline bool legs_are_same(const struct packet *shown, const stru
 	       shown->destination.halves[1] == entry->packets[1];
 }
 
+static __always_inline bool flow_is_half_open(const struct conntrack_entry *entry, __u8 protocol)
+{
+	const __u32 needed = protocol == IPPROTO_TCP ? CONNTRACK_ESTABLISHED : CONNTRACK_SEEN_REPLY;
+
+	return (READ_ONCE(entry->flags) & needed) != needed;
+}
+
+/*
+ * Ends a masqueraded flow by the entry of its second leg. shown: a packet with the tuple of that leg, in which the
+ * address of the workload is put for a while.
+ */
+__global int masquerade_end(struct packet *shown, struct conntrack_entry *second)
+{
+	struct conntrack_entry *first;
+	union address source;
+	__be16 source_port_be;
+
+	if (!shown || !second)
+		return 0;
+	source = shown->source;
+	source_port_be = shown->source_port_be;
+	__builtin_memcpy(&shown->source, second->rewrite_address, sizeof(shown->source));
+	shown->source_port_be = second->rewrite_port_be;
+	first = conntrack_find(shown);
+	shown->source = source;
+	shown->source_port_be = source_port_be;
+	if (first && entry_is_masqueraded(first) && !rewrite_destination(first) &&
+	    first->rewrite_port_be == source_port_be)
+		WRITE_ONCE(first->expires_ns, 0);
+	WRITE_ONCE(second->expires_ns, 0);
+	return 0;
+}
+
+/*
+ * Remembers the oldest of the half-open flows of the endpoint that is to get a port: one that nobody has answered, so
+ * that a flow of the same endpoint may have its port. All of them live as long after their last packet.
+ */
+static __always_inline void masquerade_note_oldest(struct judge_scratch *memory, const struct conntrack_entry *taken,
+						   __u32 port)
+{
+	const struct conntrack_entry *entry = &memory->entry;
+	const __u64 expires_ns = READ_ONCE(taken->expires_ns);
+
+	if (!entry_is_masquerade(entry) || !entry_is_masquerade(taken) || !leg_is_of_workload(entry, taken) ||
+	    !flow_is_half_open(taken, memory->quoted.protocol) ||
+	    (memory->oldest_port && memory->oldest_ns <= expires_ns))
+		return;
+	memory->oldest_ns = expires_ns;
+	memory->oldest_port = port;
+}
+
 /* Tries to open the second leg, which judge_scratch has, with a port; returns an enum masquerade_try. */
 __global int masquerade_try(struct __sk_buff *skb, __u64 now, __u32 port)
 {
@@ -249,8 +301,10 @@ __global int masquerade_try(struct __sk_buff *skb, __u64 now, __u32 port)
 		return MASQUERADE_TAKEN;
 	taken = conntrack_find(shown);
 	if (taken) {
-		if (!masquerade_is_own(taken, entry) && !entry_is_claimed(taken, now))
+		if (!masquerade_is_own(taken, entry) && !entry_is_claimed(taken, now)) {
+			masquerade_note_oldest(memory, taken, port);
 			return MASQUERADE_TAKEN;
+		}
 		entry->flags = (entry->flags & ~CONNTRACK_OVERFLOW) | (taken->flags & CONNTRACK_OVERFLOW);
 		flags = BPF_ANY;
 	}
@@ -282,16 +336,42 @@ static __always_inline bool port_is_of_sockets(const struct packet *packet)
 	       !packet_is_icmp(packet);
 }
 
-/* Returns the port of a number: one of those that the kernel takes for sockets of this node, or one of the others. */
-__global int masquerade_port(__u32 number, __u32 of_sockets)
+/* Returns how many ports the flows of one endpoint to a destination may have. */
+static __always_inline __u32 port_share(__u32 endpoint_id)
 {
-	const __u32 ports = node_config.socket_ports;
-	__u32 port;
+	const __u32 shares = endpoint_id && node_config.port_shares ? node_config.port_shares : 1;
 
-	if (ports && of_sockets)
-		return node_config.socket_port_first + number % ports;
-	port = MASQUERADE_PORT_FIRST + number % (MASQUERADE_PORTS - ports);
-	return port < node_config.socket_port_first ? port : port + ports;
+	return (MASQUERADE_PORTS - node_config.socket_ports) / shares;
+}
+
+/*
+ * Returns the port of a number, of those that an endpoint may have. The ports that the kernel takes for sockets of this
+ * node are never among them. The others are in rows of as many as there are shares, and an endpoint has one of each row,
+ * which one by a hash: so two endpoints have few in common, whoever they are, and nothing has to be counted.
+ */
+__global int masquerade_port(__u32 number, __u32 endpoint_id)
+{
+	const __u32 shares = endpoint_id && node_config.port_shares ? node_config.port_shares : 1;
+	const __u32 row = number % port_share(endpoint_id);
+	const __u32 hash = ((row ^ endpoint_id << 16) * 0x5851f42d4c957f2dULL ^ endpoint_id) * 0x9e3779b97f4a7c15ULL >>
+			   32;
+	const __u32 port = MASQUERADE_PORT_FIRST + row * shares + hash % shares;
+
+	return port < node_config.socket_port_first ? port : port + node_config.socket_ports;
+}
+
+/* Returns whether a flow of an endpoint may keep its port, which need not be one of its share: it has few flows. */
+static __always_inline bool port_is_kept(const struct packet *packet, __u32 endpoint_id)
+{
+	const struct judge_scratch *memory = scratch();
+	const struct flow_usage *usage = flow_usage_of(endpoint_id);
+
+	if (port_is_of_sockets(packet))
+		return false;
+	if (!endpoint_id || !node_config.port_shares || !memory || !usage)
+		return true;
+	return !(memory->entry.flags & CONNTRACK_OVERFLOW) &&
+	       flow_usage_entries(usage, flow_table(packet)) <= port_share(endpoint_id);
 }
 
 /* Returns a number of the sender of a packet, which has one port for all destinations where that is free. */
@@ -300,30 +380,69 @@ static __always_inline __u64 sender_hash(const struct packet *packet)
 	return tuple_hash(packet->source.halves, packet->source.halves, packet->source_port_be, 0, packet->protocol);
 }
 
+/* Counts for an endpoint, and for the node, that a flow has got the port of another, or none. */
+static __always_inline void port_usage_count(__u32 endpoint_id, bool refused)
+{
+	const __u32 node = 0;
+	struct port_usage *own = bpf_map_lookup_elem(&port_usage, &endpoint_id);
+	struct port_usage *all = bpf_map_lookup_elem(&port_usage, &node);
+
+	if (!own || !all)
+		return;
+	__sync_fetch_and_add(refused ? &own->refused : &own->replaced, 1);
+	if (endpoint_id)
+		__sync_fetch_and_add(refused ? &all->refused : &all->replaced, 1);
+}
+
+/* Opens the second leg with the port of the oldest flow that masquerade_note_oldest() has found, which it ends. */
+__global int masquerade_take_oldest(struct __sk_buff *skb, __u32 endpoint_id, __u64 now)
+{
+	struct judge_scratch *memory = scratch();
+	int result = MASQUERADE_TAKEN;
+	struct conntrack_entry *taken;
+
+	if (!memory)
+		return MASQUERADE_FULL;
+	if (memory->oldest_port) {
+		memory->quoted.source_port_be = bpf_htons(memory->oldest_port);
+		taken = conntrack_find(&memory->quoted);
+		if (taken && entry_is_masquerade(taken) && leg_is_of_workload(&memory->entry, taken) &&
+		    flow_is_half_open(taken, memory->quoted.protocol))
+			masquerade_end(&memory->quoted, taken);
+		result = masquerade_try(skb, now, memory->oldest_port);
+	}
+	if (result != MASQUERADE_FULL)
+		port_usage_count(endpoint_id, result == MASQUERADE_TAKEN);
+	return result;
+}
+
 /*
  * Opens the second leg with the port of the workload, or another where that is taken or a socket of this node could get
- * it: the kernel does not know this flow when it takes a port for a socket. Returns an enum masquerade_try.
+ * it: the kernel does not know this flow when it takes a port for a socket. Where all that it tries are taken, a
+ * half-open flow of the same endpoint ends. Returns an enum masquerade_try.
  */
-__global int masquerade_take_port(struct __sk_buff *skb, const struct packet *packet, __u64 now)
+__global int masquerade_take_port(struct __sk_buff *skb, const struct packet *packet, __u32 endpoint_id, __u64 now)
 {
+	struct judge_scratch *memory = scratch();
 	int result = MASQUERADE_TAKEN;
 	__u64 number;
 
-	if (!packet)
+	if (!packet || !memory)
 		return MASQUERADE_FULL;
-	if (!port_is_free(packet) || !port_is_of_sockets(packet))
+	memory->oldest_port = 0;
+	if (!port_is_free(packet) || port_is_kept(packet, endpoint_id))
 		result = masquerade_try(skb, now, bpf_ntohs(packet->source_port_be));
 	if (result != MASQUERADE_TAKEN || !port_is_free(packet))
 		return result;
 	number = sender_hash(packet);
 	unrolled
 	for (int i = 1; i < MASQUERADE_TRIES; i++) {
-		result = masquerade_try(skb, now, masquerade_port(number >> 32, i >= MASQUERADE_TRIES / 2));
+		result = masquerade_try(skb, now, masquerade_port(number >> 32, endpoint_id));
 		if (result != MASQUERADE_TAKEN)
 			return result;
 		number = number * 0x5851f42d4c957f2d + 1; /* a sequence of its own: equal steps would meet in runs */
 	}
-	return MASQUERADE_TAKEN;
+	return masquerade_take_oldest(skb, endpoint_id, now);
 }
 
 /* Fills judge_scratch with the second leg of a flow; returns whether there is memory for it. */
@@ -360,7 +479,7 @@ static __always_inline int masquerade_open(struct __sk_buff *skb, const struct p
 
 	if (!memory || !masquerade_prepare(packet, judgement))
 		return DROP_CONNTRACK_FULL;
-	result = masquerade_take_port(skb, packet, judgement->now);
+	result = masquerade_take_port(skb, packet, judgement->flow.endpoint_id[PACKET_SOURCE], judgement->now);
 	judgement->frontend_port_be = memory->quoted.source_port_be;
 	if (result == MASQUERADE_OPENED)
 		return DROP_NONE;

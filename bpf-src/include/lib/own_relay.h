@@ -59,7 +59,7 @@ __global int own_relay_open(struct __sk_buff *skb, const struct packet *packet, 
 	judgement->overflow = flow_usage_open(judgement->flow.endpoint_id[PACKET_SOURCE], flow_table(packet));
 	if (!relay_prepare(packet, judgement, to_client, to_backend))
 		return DROP_CONNTRACK_FULL;
-	result = masquerade_take_port(skb, packet, judgement->now);
+	result = masquerade_take_port(skb, packet, judgement->flow.endpoint_id[PACKET_SOURCE], judgement->now);
 	if (result != MASQUERADE_OPENED)
 		return result == MASQUERADE_TAKEN ? DROP_PORTS_EXHAUSTED : DROP_CONNTRACK_FULL;
 	judgement->overflow = overflow;

@@ -181,7 +181,7 @@ __global int relay_open(struct __sk_buff *skb, const struct packet *packet, stru
 		return direct_open(packet, judgement, to_backend);
 	if (!to_client || !to_backend || !relay_prepare(packet, judgement, to_client, to_backend))
 		return DROP_SERVICE_UNSERVED;
-	result = masquerade_take_port(skb, packet, judgement->now);
+	result = masquerade_take_port(skb, packet, 0, judgement->now);
 	if (result != MASQUERADE_OPENED)
 		return result == MASQUERADE_TAKEN ? DROP_PORTS_EXHAUSTED : DROP_CONNTRACK_FULL;
 	return relay_open_frontend(packet, judgement, to_backend);

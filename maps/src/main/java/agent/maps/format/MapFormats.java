@@ -15,6 +15,7 @@ public final class MapFormats {
   public static final MapFormat INTERFACES = new InterfaceFormat();
   public static final MapFormat INTERFACES_OVERFLOW = SlotFormat.ofInts("interface ", "endpoint ");
   public static final MapFormat FLOW_USAGE = new FlowUsageFormat();
+  public static final MapFormat PORT_USAGE = new PortUsageFormat();
   public static final MapFormat ENDPOINT_RATES = new EndpointRatesFormat();
   public static final MapFormat DEVICES = new DeviceFormat();
   public static final MapFormat REDIRECT_PROXIES = SlotFormat.ofInts("proxy ", "first port ");

@@ -25,6 +25,7 @@ public final class NodeMaps {
   public static final NodeMap FLOW_USAGE = read("flow_usage", MapFormats.FLOW_USAGE);
   public static final NodeMap WATCHED_ADDRESSES =
       read("watched_addresses", MapFormats.WATCHED_ADDRESSES);
+  public static final NodeMap PORT_USAGE = read("port_usage", MapFormats.PORT_USAGE);
   public static final NodeMap ENDPOINT_RATES = read("endpoint_rates", MapFormats.ENDPOINT_RATES);
   public static final NodeMap NAMESPACE_RATES = read("namespace_rates", MapFormats.ENDPOINT_RATES);
   public static final NodeMap FRAGMENTS4 = read("fragments4", MapFormats.FRAGMENTS4);
@@ -97,6 +98,7 @@ public final class NodeMaps {
           CONNTRACK4_OVERFLOW,
           CONNTRACK6_OVERFLOW,
           FLOW_USAGE,
+          PORT_USAGE,
           WATCHED_ADDRESSES,
           ENDPOINT_RATES,
           NAMESPACE_RATES,

@@ -72,7 +72,7 @@ import org.agrona.MutableDirectBuffer;
  * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
  * |       socket_port_first       |         socket_ports          |
  * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
- * |  enable_nat46 |                    reserved                   |
+ * |  enable_nat46 |  port_shares  |            reserved           |
  * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
  * |                              ...                              |
  * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
@@ -110,8 +110,9 @@ public final class NodeConfigFlyweight {
   public static final int SOCKET_PORT_FIRST_OFFSET = NAT46_RANGE_OFFSET + 16;
   public static final int SOCKET_PORTS_OFFSET = SOCKET_PORT_FIRST_OFFSET + SIZE_OF_SHORT;
   public static final int ENABLE_NAT46_OFFSET = SOCKET_PORTS_OFFSET + SIZE_OF_SHORT;
-  public static final int RESERVED_OFFSET = ENABLE_NAT46_OFFSET + SIZE_OF_BYTE;
-  public static final int FLOWS_LOST_UNTIL_NS_OFFSET = RESERVED_OFFSET + 7;
+  public static final int PORT_SHARES_OFFSET = ENABLE_NAT46_OFFSET + SIZE_OF_BYTE;
+  public static final int RESERVED_OFFSET = PORT_SHARES_OFFSET + SIZE_OF_BYTE;
+  public static final int FLOWS_LOST_UNTIL_NS_OFFSET = RESERVED_OFFSET + 6;
   public static final int LENGTH = FLOWS_LOST_UNTIL_NS_OFFSET + SIZE_OF_LONG;
 
   public static final StructSpec STRUCT =
@@ -142,7 +143,8 @@ public final class NodeConfigFlyweight {
           .scalar("socket_port_first", SOCKET_PORT_FIRST_OFFSET, U16)
           .scalar("socket_ports", SOCKET_PORTS_OFFSET, U16)
           .scalar("enable_nat46", ENABLE_NAT46_OFFSET, U8)
-          .bytes("reserved", RESERVED_OFFSET, 7)
+          .scalar("port_shares", PORT_SHARES_OFFSET, U8)
+          .bytes("reserved", RESERVED_OFFSET, 6)
           .scalar("flows_lost_until_ns", FLOWS_LOST_UNTIL_NS_OFFSET, U64)
           .build();
 
@@ -473,6 +475,17 @@ public final class NodeConfigFlyweight {
   /** Sets {@code socket_ports}, which masqueraded flows do not get; 0: they may get any. */
   public NodeConfigFlyweight socketPorts(int value) {
     buffer.putShort(offset + SOCKET_PORTS_OFFSET, (short) value);
+    return this;
+  }
+
+  /** Returns {@code port_shares}: an endpoint may get one of so many ports; 0: any. */
+  public int portShares() {
+    return buffer.getByte(offset + PORT_SHARES_OFFSET) & 0xff;
+  }
+
+  /** Sets {@code port_shares}: an endpoint may get one of so many ports; 0: any. */
+  public NodeConfigFlyweight portShares(int value) {
+    buffer.putByte(offset + PORT_SHARES_OFFSET, (byte) value);
     return this;
   }
 

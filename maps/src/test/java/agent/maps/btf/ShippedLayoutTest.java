@@ -130,6 +130,7 @@ class ShippedLayoutTest {
           conntrack4_overflow,     conntrack4_key, conntrack_entry
           conntrack6_overflow,     conntrack6_key, conntrack_entry
           flow_usage,              __u32,          flow_usage
+          port_usage,              __u32,          port_usage
           endpoint_rates,          __u32,          endpoint_rates
           namespace_rates,         __u32,          endpoint_rates
           fragments4_overflow,     fragment4_key,  fragment_entry

@@ -29,6 +29,7 @@ import agent.maps.layout.MetricsLayout;
 import agent.maps.layout.PolicyEntryFlyweight;
 import agent.maps.layout.PolicyFlag;
 import agent.maps.layout.PolicyKeyFlyweight;
+import agent.maps.layout.PortUsageFlyweight;
 import agent.maps.layout.PrefilterTable;
 import agent.maps.layout.RedirectSocketFlyweight;
 import agent.maps.layout.RedirectSocketKeyFlyweight;
@@ -372,6 +373,21 @@ class MapFormatTest {
     value.putInt(FlowUsageFlyweight.CREDIT_OFFSET, 3);
     assertFalse(MapFormats.FLOW_USAGE.present(value, 0), "all flows have ended");
     assertEquals("overflowed 0", valueText(MapFormats.FLOW_USAGE));
+  }
+
+  @Test
+  void shouldFormatThePortsOfAnEndpoint() {
+    key.putInt(0, 12);
+    value.setMemory(0, PortUsageFlyweight.LENGTH, (byte) 0);
+    assertFalse(MapFormats.PORT_USAGE.present(value, 0));
+    value.putLong(PortUsageFlyweight.REFUSED_OFFSET, 3);
+    assertTrue(MapFormats.PORT_USAGE.present(value, 0));
+    assertEquals("endpoint 12", keyText(MapFormats.PORT_USAGE));
+    assertEquals("replaced 0 refused 3", valueText(MapFormats.PORT_USAGE));
+    value.putLong(PortUsageFlyweight.REPLACED_OFFSET, 7);
+    value.putLong(PortUsageFlyweight.REFUSED_OFFSET, 0);
+    assertTrue(MapFormats.PORT_USAGE.present(value, 0));
+    assertEquals("replaced 7 refused 0", valueText(MapFormats.PORT_USAGE));
   }
 
   @Test

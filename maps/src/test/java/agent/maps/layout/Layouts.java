@@ -22,6 +22,7 @@ public final class Layouts {
           EndpointRatesFlyweight.RATE,
           FlowEventFlyweight.STRUCT,
           FlowUsageFlyweight.STRUCT,
+          PortUsageFlyweight.STRUCT,
           FoundSocketFlyweight.STRUCT,
           Fragment4KeyFlyweight.STRUCT,
           Fragment6KeyFlyweight.STRUCT,

@@ -202,6 +202,13 @@ public final class OptionTable {
             .withRange(1, 10_000),
         served(
                 DATAPATH,
+                "masquerade-endpoint-share",
+                INT,
+                "25",
+                "Share of one endpoint in the ports of masqueraded flows, in percent")
+            .withRange(1, 100),
+        served(
+                DATAPATH,
                 "endpoint-event-rate",
                 INT,
                 "10000",

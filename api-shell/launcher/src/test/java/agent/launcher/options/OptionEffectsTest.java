@@ -98,6 +98,7 @@ class OptionEffectsTest {
       log-opt AgentOperatorOptionsKernelTest#shouldSendItsLogToTheLogDaemon
       log-system-load AgentOperatorOptionsKernelTest#shouldLogTheLoadOfTheNode
       masquerade AgentMasqueradeKernelTest
+      masquerade-endpoint-share OptionsReachTheirPartsTest#shouldConfigureItsPartWithTheValueOfEveryServedOption
       max-labels AgentLimitsKernelTest#shouldRefuseBodiesOfMoreThanItHolds
       max-policy-cidrs AgentLimitsKernelTest#shouldRefuseBodiesOfMoreThanItHolds
       max-policy-labels AgentLimitsKernelTest#shouldRefuseBodiesOfMoreThanItHolds

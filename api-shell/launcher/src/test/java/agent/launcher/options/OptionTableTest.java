@@ -123,6 +123,7 @@ class OptionTableTest {
       bpf-policy-map-max int 16384
       conntrack-endpoint-share int 100
       endpoint-event-rate int 10000
+      masquerade-endpoint-share int 25
       service-algorithm string maglev
       service-table-size int 16381
       flowobs-event-buffer-capacity int 4096

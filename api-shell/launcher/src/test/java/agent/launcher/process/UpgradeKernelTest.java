@@ -102,6 +102,7 @@ class UpgradeKernelTest {
           "judge_scratch",
           "namespace_rates",
           "overflow_flows",
+          "port_usage",
           "verdict_cache",
           "watched_addresses",
           "prefilter_tables",

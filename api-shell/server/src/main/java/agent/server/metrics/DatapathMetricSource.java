@@ -50,6 +50,16 @@ public final class DatapathMetricSource implements MetricRegistry.Source {
         MetricFamily.gauge(
             "agent_datapath_endpoints", "Endpoints that are attached", now.endpoints()));
     families.addAll(conntrack(now.conntrack()));
+    families.add(
+        MetricFamily.counter(
+            "agent_masquerade_replaced_flows_total",
+            "Half-open flows whose port a later flow of their endpoint has got",
+            now.ports().replaced()));
+    families.add(
+        MetricFamily.counter(
+            "agent_masquerade_refused_flows_total",
+            "Flows for which no port was free",
+            now.ports().refused()));
     return families;
   }
 

@@ -37,7 +37,8 @@ class DatapathMetricSourceTest {
                   null,
                   null,
                   31,
-                  new DatapathStatus.Conntrack(60, 32, 33, 34, 35, 1_500_000, 36)));
+                  new DatapathStatus.Conntrack(60, 32, 33, 34, 35, 1_500_000, 36),
+                  new DatapathStatus.Ports(37, 38)));
 
   @Test
   void shouldWritePrometheusText() {
@@ -88,6 +89,12 @@ class DatapathMetricSourceTest {
         # HELP agent_conntrack_gc_duration_seconds Duration of the last garbage collection
         # TYPE agent_conntrack_gc_duration_seconds gauge
         agent_conntrack_gc_duration_seconds 0.0015
+        # HELP agent_masquerade_replaced_flows_total Half-open flows whose port a later flow of their endpoint has got
+        # TYPE agent_masquerade_replaced_flows_total counter
+        agent_masquerade_replaced_flows_total 37
+        # HELP agent_masquerade_refused_flows_total Flows for which no port was free
+        # TYPE agent_masquerade_refused_flows_total counter
+        agent_masquerade_refused_flows_total 38
         """,
         MetricText.PROMETHEUS.write(source.collect()));
   }
@@ -123,7 +130,8 @@ class DatapathMetricSourceTest {
                         null,
                         null,
                         0,
-                        new DatapathStatus.Conntrack(0, 0, 0, 0, 0, 0, 0)));
+                        new DatapathStatus.Conntrack(0, 0, 0, 0, 0, 0, 0),
+                        new DatapathStatus.Ports(0, 0)));
         final MetricFamily counted =
             one.collect().stream()
                 .filter(family -> family.name().endsWith("_packets_total"))

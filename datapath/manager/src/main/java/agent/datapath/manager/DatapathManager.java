@@ -31,6 +31,7 @@ import agent.datapath.manager.events.KernelMetrics;
 import agent.datapath.manager.guard.DropWatch;
 import agent.datapath.manager.guard.Guard;
 import agent.datapath.manager.guard.KernelFaults;
+import agent.datapath.manager.guard.PortShares;
 import agent.datapath.manager.guard.Repairs;
 import agent.datapath.manager.load.KernelRequirements;
 import agent.datapath.manager.load.LoaderAgent;
@@ -70,6 +71,7 @@ import agent.maps.kernel.EventGateMap;
 import agent.maps.kernel.FlowUsageArray;
 import agent.maps.kernel.MapRegistry;
 import agent.maps.kernel.NodeMaps;
+import agent.maps.kernel.PortUsageArray;
 import agent.maps.kernel.WatchedAddressMap;
 import agent.maps.layout.ConntrackTable;
 import agent.maps.mirror.MapMirrors;
@@ -98,6 +100,9 @@ public final class DatapathManager implements AutoCloseable {
 
   /** Health module of the conntrack sweeps. */
   private static final String SWEEPS = "conntrack-sweeps";
+
+  /** Health module of what endpoints lack of the ports of masqueraded flows. */
+  private static final String PORTS = "masquerade-ports";
 
   /** Health module of what endpoints use of the conntrack tables. */
   private static final String SHARES = "conntrack-shares";
@@ -133,6 +138,7 @@ public final class DatapathManager implements AutoCloseable {
   private EventsAgent events;
   private KernelMetrics metrics;
   private ConntrackReport sweeps;
+  private PortShares ports;
   private WatchedFlows watchedFlows;
   private final KernelFaults faults = new KernelFaults();
   private final Repairs repairs = new Repairs();
@@ -209,6 +215,11 @@ public final class DatapathManager implements AutoCloseable {
     final DropWatch drops = new DropWatch(metrics, context.nanoClock());
     guard.add(drops);
     health.add(DROPS, drops);
+    ports =
+        resources.add(
+            new PortShares(new PortUsageArray(maps.get(NodeMaps.PORT_USAGE)), context.nanoClock()));
+    guard.add(ports);
+    health.add(PORTS, ports);
     startAgents(loader, constants, loaderAgent);
   }
 
@@ -509,7 +520,8 @@ public final class DatapathManager implements AutoCloseable {
         context.prefilterDevice() == null ? null : context.prefilterMode(),
         balancerMode,
         endpoints.attachedCount(),
-        sweeps.status());
+        sweeps.status(),
+        ports.status());
   }
 
   /**

@@ -68,6 +68,11 @@ public final class NodeConstants {
     }
   }
 
+  /** Returns of how many ports an endpoint has one, so that its part is the percentage at most. */
+  private static int portShares(int percent) {
+    return (100 + percent - 1) / percent;
+  }
+
   private void writeBalancer(BalancerConfigFlyweight balancer) {
     final IpAddress source4 = context.balancing().sources().ipv4();
     final IpAddress source6 = context.balancing().sources().ipv6();
@@ -101,6 +106,7 @@ public final class NodeConstants {
             .payloadBytes(context.payloadBytes())
             .socketPortFirst(context.masquerading().socketPorts().first())
             .socketPorts(context.masquerading().socketPorts().count())
+            .portShares(portShares(context.portSharePercent()))
             .flowsLostUntilNs(flowsLostUntilNs);
     final IpAddress gateway4 = context.gateway4();
     if (gateway4 != null) {

@@ -14,6 +14,7 @@ import java.util.List;
  * @param balancerMode XDP mode of the load balancer, or null without one
  * @param endpoints number of attached endpoints
  * @param conntrack status of the conntrack garbage collector
+ * @param ports what endpoints lacked of the ports of masqueraded flows
  */
 public record DatapathStatus(
     TcMode tcMode,
@@ -23,7 +24,16 @@ public record DatapathStatus(
     PrefilterMode prefilterMode,
     PrefilterMode balancerMode,
     int endpoints,
-    Conntrack conntrack) {
+    Conntrack conntrack,
+    Ports ports) {
+
+  /**
+   * What endpoints lacked of the ports of masqueraded flows.
+   *
+   * @param replaced half-open flows whose port a later one of the same endpoint has got
+   * @param refused flows for which no port was free
+   */
+  public record Ports(long replaced, long refused) {}
 
   /**
    * The status of the conntrack garbage collector, summed over the tables.

@@ -2,8 +2,8 @@ package agent.datapath.manager.spec;
 
 /**
  * The ports that the kernel takes for sockets of the node that ask for none. The kernel does not
- * know masqueraded flows, so that these get others: a socket with the address and the port of one
- * could not send to its destination.
+ * know masqueraded flows, so that these never get them: a socket with the address and the port of
+ * one could not send to its destination.
  *
  * @param first the first port
  * @param count the number of ports; 0: masqueraded flows may get any
@@ -30,14 +30,15 @@ public record SocketPorts(int first, int count) {
 
   /**
    * Reads the range from {@code net.ipv4.ip_local_port_range}, which is that of both families
-   * (ip(7)): the first port and the last. Privileged ports are not counted among them.
-   *
-   * @return {@link #NONE} where the range leaves too few ports
+   * (ip(7)): the first port and the last. Privileged ports are not counted among them. A range that
+   * leaves too few ports for masqueraded flows is shared with them: they get its first quarter, in
+   * which a socket may meet one of them.
    */
   public static SocketPorts parse(String range) {
     final String[] ends = range.strip().split("\\s+");
     final int first = Math.max(PRIVILEGED, Integer.parseInt(ends[0]));
     final int count = Math.max(0, Integer.parseInt(ends[1]) + 1 - first);
-    return END - PRIVILEGED - count < FEWEST_LEFT ? NONE : new SocketPorts(first, count);
+    final int shared = END - PRIVILEGED - count < FEWEST_LEFT ? count / 4 : 0;
+    return new SocketPorts(first + shared, count - shared);
   }
 }

@@ -123,6 +123,15 @@ class LoadTimeConstantsTest {
   }
 
   @Test
+  void shouldWriteOfHowManyPortsAnEndpointHasOne() {
+    assertEquals(4, node(context(), NodeConfigFlyweight::portShares));
+    assertEquals(1, node(context().portSharePercent(100), NodeConfigFlyweight::portShares));
+    assertEquals(2, node(context().portSharePercent(99), NodeConfigFlyweight::portShares));
+    assertEquals(4, node(context().portSharePercent(30), NodeConfigFlyweight::portShares));
+    assertEquals(100, node(context().portSharePercent(1), NodeConfigFlyweight::portShares));
+  }
+
+  @Test
   void shouldWriteUntilWhenFlowsMayBeLost() {
     assertEquals(0, node(context(), NodeConfigFlyweight::flowsLostUntilNs));
     final NodeConstants carried = new NodeConstants(context().conclude());

@@ -18,6 +18,7 @@ import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.maps.kernel.PortUsageArray;
 import agent.maps.layout.DropReason;
 import agent.maps.layout.EndpointOption;
 import agent.testkit.IpPacket;
@@ -322,21 +323,110 @@ class MasqueradeKernelTest {
         .passesUncountedAs(ofLink(ALICE, family.packet(NODE, PEER)).echoRequest(OWN, 1));
   }
 
+  /** Two ports are left for flows, which the endpoint that has them gives to its later ones. */
   @ParameterizedTest
   @EnumSource
-  void shouldTakePortsOfSocketsOfTheNodeWhereOthersAreTaken(Family family) {
+  void shouldNeverTakeAPortOfSocketsOfTheNode(Family family) {
     node.socketPorts(1025, 64_510);
     final Set<Integer> ports = new HashSet<>();
+    for (final int protocol : PROTOCOLS) {
+      for (int i = 0; i < 10; i++) {
+        node.fromWorkload(ALICE, sent(family, ALICE, OWN + i, PEER, protocol, true)).passes();
+        ports.add(portOf(family, ALICE, OWN + i, PEER, protocol));
+      }
+      assertEquals(Set.of(1024, 65_535), ports);
+      node.fromWorkload(BOB, sent(family, BOB, OWN, PEER, protocol, true))
+          .dropsFor(DropReason.PORTS_EXHAUSTED);
+    }
+    try (PortUsageArray usage = new PortUsageArray(node.map("port_usage"))) {
+      assertEquals(List.of(16L, 0L), List.of(usage.replaced(ALICE.id), usage.refused(ALICE.id)));
+      assertEquals(List.of(0L, 2L), List.of(usage.replaced(BOB.id), usage.refused(BOB.id)));
+      assertEquals(List.of(16L, 2L), List.of(usage.replaced(0), usage.refused(0)));
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldGiveThePortOfTheOldestFlowThatNobodyAnswers(Family family) {
+    node.socketPorts(1027, 64_509);
+    final int[] ports = new int[4];
+    for (int i = 0; i < 3; i++) {
+      node.fromWorkload(ALICE, sent(family, ALICE, OWN + i, PEER, UDP, true)).passes();
+      ports[i] = portOf(family, ALICE, OWN + i, PEER, UDP);
+    }
+    node.fromNetwork(answer(family, ports[0], PEER, UDP, true));
+    node.flows().expireAfter(Duration.ofSeconds(40), family, NODE, ports[0], PEER, PORT, UDP);
+    node.flows().expireAfter(Duration.ofSeconds(50), family, NODE, ports[2], PEER, PORT, UDP);
+    node.fromWorkload(ALICE, sent(family, ALICE, OWN + 3, PEER, UDP, true)).passes();
+    assertEquals(ports[2], portOf(family, ALICE, OWN + 3, PEER, UDP));
+    final Flows.Flow ended = node.flows().find(family, ALICE, OWN + 2, PEER, PORT, UDP);
+    assertTrue(ended.lifetime().isNegative(), "its packets do not leave from the port any more");
+    node.fromNetwork(answer(family, ports[0], PEER, UDP, true))
+        .reachesAs(ALICE, back(family, ALICE, OWN, PEER, UDP, true));
+    node.fromNetwork(answer(family, ports[1], PEER, UDP, true))
+        .reachesAs(ALICE, back(family, ALICE, OWN + 1, PEER, UDP, true));
+    node.fromNetwork(answer(family, ports[2], PEER, UDP, true))
+        .reachesAs(ALICE, back(family, ALICE, OWN + 3, PEER, UDP, true));
+    node.fromWorkload(ALICE, sent(family, ALICE, OWN + 2, PEER, UDP, true))
+        .dropsFor(DropReason.PORTS_EXHAUSTED);
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldKeepTheConnectionsThatAreEstablished(Family family) {
+    node.socketPorts(1025, 64_510);
     for (int i = 0; i < 2; i++) {
-      node.fromWorkload(ALICE, sent(family, ALICE, OWN + i, PEER, UDP, true)).passes();
-      ports.add(portOf(family, ALICE, OWN + i, PEER, UDP));
+      node.fromWorkload(ALICE, tcp(family, OWN + i).syn()).passes();
+      final int port = portOf(family, ALICE, OWN + i, PEER, TCP);
+      node.fromNetwork(reply(family, port).syn().ack());
+      if (i == 0) {
+        node.fromWorkload(ALICE, tcp(family, OWN).ack());
+      }
     }
-    assertEquals(Set.of(1024, 65_535), ports);
-    for (int i = 2; i < 10; i++) {
-      node.fromWorkload(ALICE, sent(family, ALICE, OWN + i, PEER, UDP, true)).passes();
-      ports.add(portOf(family, ALICE, OWN + i, PEER, UDP));
+    final int first = portOf(family, ALICE, OWN, PEER, TCP);
+    node.flows().expireAfter(Duration.ofSeconds(1), family, NODE, first, PEER, PORT, TCP);
+    node.fromWorkload(ALICE, tcp(family, OWN + 2).syn()).passes();
+    assertNotEquals(first, portOf(family, ALICE, OWN + 2, PEER, TCP));
+    assertEquals(first, portOf(family, ALICE, OWN, PEER, TCP));
+  }
+
+  /** One opens flows from every port, as many as it can; the sockets of the node know none. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldLeaveOthersAndTheNodeTheirPortsWhereOneTakesAll(Family family) {
+    final int left = 800;
+    final int first = 1024 + left;
+    final int count = 65_536 - first;
+    node.socketPorts(first, count).portShares(4);
+    for (final int protocol : PROTOCOLS) {
+      final byte[] frame = opening(family, ALICE, OWN, protocol).bytes();
+      final int at = family == Family.IPV4 ? 34 : 54;
+      for (int port = 1024; port < 1024 + 2 * left; port++) { // more than all that are free
+        frame[at] = (byte) (port >> 8);
+        frame[at + 1] = (byte) port;
+        assertEquals(Outcome.PASS, node.actionFor(ALICE, frame), "port " + port);
+      }
+      for (int i = 0; i < 100; i++) {
+        node.fromWorkload(BOB, opening(family, BOB, OWN + i, protocol)).passes();
+        final int port = first + i * 277 % count;
+        node.toNetwork(packet(family, NODE, port, PEER, PORT, protocol)).passesUncounted();
+      }
+      final Set<Integer> shown = new HashSet<>();
+      for (int i = 0; i < 50; i++) {
+        shown.add(portOf(family, BOB, OWN + i, PEER, protocol));
+      }
+      assertEquals(50, shown.size());
+      int taken = 0;
+      for (int port = 1024; port < first; port++) {
+        taken += node.flows().find(family, NODE, port, PEER, PORT, protocol) == null ? 0 : 1;
+      }
+      final int share = left / 4;
+      assertTrue(taken > share && taken < 2 * share + 100, "ports " + taken);
     }
-    assertEquals(10, ports.size(), ports::toString);
+    try (PortUsageArray usage = new PortUsageArray(node.map("port_usage"))) {
+      assertTrue(usage.replaced(ALICE.id) > 500, () -> "replaced " + usage.replaced(ALICE.id));
+      assertEquals(0, usage.refused(0));
+    }
   }
 
   @ParameterizedTest
@@ -550,6 +640,12 @@ class MasqueradeKernelTest {
 
   private static IpPacket reply(Family family, int port) {
     return family.packet(PEER, NODE).to(DEVICE_MAC).tcp(PORT, port);
+  }
+
+  private static IpPacket opening(Family family, ScenarioHost from, int port, int protocol) {
+    return protocol == TCP
+        ? family.packet(from, PEER).tcp(port, PORT).syn()
+        : family.packet(from, PEER).udp(port, PORT);
   }
 
   private static IpPacket ofLink(ScenarioHost workload, IpPacket packet) {

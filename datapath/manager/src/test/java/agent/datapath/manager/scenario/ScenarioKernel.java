@@ -114,7 +114,7 @@ final class ScenarioKernel {
   private static BpfMap create(MapDefinition definition) {
     final int entries =
         switch (definition.name()) {
-          case "endpoints", "policies", "flow_usage", "endpoint_rates" -> ENDPOINTS;
+          case "endpoints", "policies", "flow_usage", "endpoint_rates", "port_usage" -> ENDPOINTS;
           case "generations",
               "metrics",
               "events",

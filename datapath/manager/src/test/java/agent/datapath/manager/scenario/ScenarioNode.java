@@ -88,6 +88,7 @@ final class ScenarioNode implements AutoCloseable {
   private int fragmentsPerSecond = 1024;
   private int socketPortFirst;
   private int socketPorts;
+  private int portShares;
   private long flowsLostUntilNs;
   private boolean translates;
   private final Set<ScenarioHost> withoutIpv4 = EnumSet.noneOf(ScenarioHost.class);
@@ -234,6 +235,12 @@ final class ScenarioNode implements AutoCloseable {
   ScenarioNode socketPorts(int first, int count) {
     socketPortFirst = first;
     socketPorts = count;
+    return this;
+  }
+
+  /** Gives an endpoint one of so many of the ports of masqueraded flows. */
+  ScenarioNode portShares(int shares) {
+    portShares = shares;
     return this;
   }
 
@@ -534,7 +541,7 @@ final class ScenarioNode implements AutoCloseable {
   int actionFor(ScenarioHost workload, byte[] frame) {
     run.input(frame);
     final BpfProgram program = program(workload, "from_endpoint");
-    assertEquals(0, run.run(program, frame.length, 0, 1), "BPF_PROG_TEST_RUN");
+    assertEquals(0, runOnce(program, frame.length), "BPF_PROG_TEST_RUN");
     return run.returnValue();
   }
 
@@ -686,6 +693,7 @@ final class ScenarioNode implements AutoCloseable {
         .payloadBytes(payloadBytes)
         .socketPortFirst(socketPortFirst)
         .socketPorts(socketPorts)
+        .portShares(portShares)
         .flowsLostUntilNs(flowsLostUntilNs);
   }
 

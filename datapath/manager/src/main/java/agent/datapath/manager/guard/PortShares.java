@@ -1,0 +1,118 @@
+package agent.datapath.manager.guard;
+
+import agent.datapath.manager.spec.DatapathStatus;
+import agent.datapath.manager.thread.HealthBoard;
+import agent.maps.kernel.PortUsageArray;
+import java.util.concurrent.TimeUnit;
+import org.agrona.concurrent.NanoClock;
+
+/**
+ * Tells which endpoints have used up their share of the ports of masqueraded flows: their half-open
+ * flows have lost their ports to later ones, or flows have found none. The health says so until
+ * nothing of that has been counted for half a minute. Read by any thread, until {@link #close} and
+ * after it.
+ */
+public final class PortShares implements Check, HealthBoard.Probe, AutoCloseable {
+  private static final long REMEMBERED_NS = TimeUnit.SECONDS.toNanos(30);
+
+  private final PortUsageArray usage;
+  private final NanoClock clock;
+  private final long[] replacedBefore;
+  private final long[] refusedBefore;
+  private long seen;
+  private long seenNs;
+  private boolean isTelling;
+  private boolean isClosed;
+
+  /**
+   * Watches the counters from now on: what a previous run has counted is past.
+   *
+   * @param usage is closed with this object
+   */
+  public PortShares(PortUsageArray usage, NanoClock clock) {
+    this.usage = usage;
+    this.clock = clock;
+    replacedBefore = new long[usage.length()];
+    refusedBefore = new long[usage.length()];
+    begin();
+  }
+
+  private long counted() {
+    return usage.replaced(PortUsageArray.NODE) + usage.refused(PortUsageArray.NODE);
+  }
+
+  /** Takes the present counts as those before what is told. */
+  private void begin() {
+    seen = counted();
+    for (int id = 0; id < replacedBefore.length; id++) {
+      replacedBefore[id] = usage.replaced(id);
+      refusedBefore[id] = usage.refused(id);
+    }
+  }
+
+  @Override
+  public Progress step(long nowNs) {
+    sample(nowNs);
+    return Progress.DONE;
+  }
+
+  private synchronized boolean sample(long nowNs) {
+    if (isClosed) {
+      return false;
+    }
+    if (counted() != seen) {
+      seen = counted();
+      seenNs = nowNs;
+      isTelling = true;
+    } else if (isTelling && nowNs - seenNs >= REMEMBERED_NS) {
+      isTelling = false;
+      begin();
+    }
+    return isTelling;
+  }
+
+  @Override
+  public synchronized HealthBoard.Reading read() {
+    final StringBuilder text = new StringBuilder();
+    if (sample(clock.nanoTime())) {
+      for (int id = 0; id < replacedBefore.length; id++) {
+        append(text, id, usage.replaced(id) - replacedBefore[id], usage.refused(id));
+      }
+    }
+    return text.isEmpty()
+        ? HealthBoard.Reading.ok("no endpoint has used up its share of the ports")
+        : HealthBoard.Reading.degraded("share of the ports is used up: " + text);
+  }
+
+  private void append(StringBuilder text, int id, long replaced, long refusedNow) {
+    final long refused = refusedNow - refusedBefore[id];
+    if (id == PortUsageArray.NODE || replaced + refused == 0) {
+      return;
+    }
+    text.append(text.isEmpty() ? "" : ", ").append("endpoint ").append(id);
+    text.append(" (").append(replaced).append(" half-open flows replaced, ");
+    text.append(refused).append(" flows refused)");
+  }
+
+  /** Returns what all endpoints lacked since the map was created. */
+  public synchronized DatapathStatus.Ports status() {
+    return isClosed
+        ? new DatapathStatus.Ports(0, 0)
+        : new DatapathStatus.Ports(
+            usage.replaced(PortUsageArray.NODE), usage.refused(PortUsageArray.NODE));
+  }
+
+  /** Unmaps the counts. */
+  @Override
+  public synchronized void close() {
+    if (!isClosed) {
+      isClosed = true;
+      usage.close();
+    }
+  }
+
+  @Override
+  public String toString() {
+    return "ports of masqueraded flows";
+  }
+}
