@@ -2,11 +2,15 @@ package agent.bindings;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 
 /** Operations on file descriptors that have no handle: those of maps, of epoll and of the JDK. */
 public final class Descriptors {
   private static final int MSG_PEEK = 0x02;
   private static final int MSG_DONTWAIT = 0x40;
+  private static final short POLLHUP = 0x10;
+  private static final int POLLFD_BYTES = 8;
+  private static final int REVENTS_OFFSET = 6;
 
   private Descriptors() {}
 
@@ -23,6 +27,19 @@ public final class Descriptors {
               MemorySegment.NULL,
               MemorySegment.NULL)
           > 0;
+    }
+  }
+
+  /**
+   * Returns whether the peer of a connected socket has closed it; one that only sends no more has
+   * not (poll(2), POLLHUP). Does not wait.
+   */
+  public static boolean isHungUp(int socket) {
+    try (Arena arena = Arena.ofConfined()) {
+      final MemorySegment polled = arena.allocate(POLLFD_BYTES, Integer.BYTES);
+      polled.set(ValueLayout.JAVA_INT, 0, socket);
+      return LibC.poll(arena.allocate(LibC.CALL_STATE), polled, 1, 0) > 0
+          && (polled.get(ValueLayout.JAVA_SHORT, REVENTS_OFFSET) & POLLHUP) != 0;
     }
   }
 

@@ -17,6 +17,7 @@ public final class ApiContext {
   private int ioThreads = DEFAULT_IO_THREADS;
   private long stallLimitMs = DEFAULT_STALL_LIMIT_MS;
   private int maxConnections = DEFAULT_MAX_CONNECTIONS;
+  private int peerRequests;
   private BodyLimits bodyLimits = BodyLimits.DEFAULT;
   private RateLimits rateLimits = RateLimits.NONE;
   private boolean profiling;
@@ -68,6 +69,15 @@ public final class ApiContext {
     return this;
   }
 
+  /**
+   * Sets how many requests of one peer process may be at work at one time; the default is half of
+   * the connections.
+   */
+  public ApiContext peerRequests(int count) {
+    peerRequests = changing(count);
+    return this;
+  }
+
   /** Sets the rates at which operations may be called ({@code --api-rate-limit}). */
   public ApiContext rateLimits(RateLimits limits) {
     rateLimits = changing(limits);
@@ -114,6 +124,10 @@ public final class ApiContext {
     return maxConnections;
   }
 
+  int peerRequests() {
+    return peerRequests;
+  }
+
   AgentEvents events() {
     return events;
   }
@@ -148,6 +162,10 @@ public final class ApiContext {
     positive("I/O threads", ioThreads);
     positive("stall limit", stallLimitMs);
     positive("connections", maxConnections);
+    if (peerRequests == 0) {
+      peerRequests = Math.max(1, maxConnections / 2);
+    }
+    positive("requests of a peer", peerRequests);
     isConcluded = true;
     return this;
   }

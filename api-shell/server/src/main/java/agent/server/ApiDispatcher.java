@@ -18,6 +18,7 @@ import java.nio.ByteBuffer;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.Executor;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.regex.Pattern;
@@ -49,6 +50,9 @@ final class ApiDispatcher implements HttpHandler {
   private final JsonMapper mapper;
   private final AnswerWriter answers;
   private final ExecutorService workers;
+  private final ExecutorService watchWorkers;
+  private final ReadWorkers readWorkers;
+  private final RequestShares shares;
   private final long maxBodyBytes;
   private final AgentEvents events;
   private final AtomicLong changes = new AtomicLong();
@@ -57,11 +61,25 @@ final class ApiDispatcher implements HttpHandler {
   private volatile RateLimits rateLimits;
   private volatile RouteTable routes;
 
-  ApiDispatcher(ApiContext context, RouteTable routes, JsonMapper mapper, ExecutorService workers) {
+  /**
+   * Creates the dispatcher.
+   *
+   * @param workers runs requests
+   * @param watchWorkers runs those of what watches the agent, which never wait for others
+   */
+  ApiDispatcher(
+      ApiContext context,
+      RouteTable routes,
+      JsonMapper mapper,
+      ExecutorService workers,
+      ExecutorService watchWorkers) {
     this.routes = routes;
     this.mapper = mapper;
     this.answers = new AnswerWriter(mapper);
     this.workers = workers;
+    this.watchWorkers = watchWorkers;
+    this.readWorkers = new ReadWorkers(workers);
+    this.shares = new RequestShares(context.maxConnections(), context.peerRequests());
     this.events = context.events();
     this.rateLimits = context.rateLimits();
     this.maxBodyBytes = context.maxBodyBytes();
@@ -161,10 +179,36 @@ final class ApiDispatcher implements HttpHandler {
       if (route.answersAtOnce() && exchange.isRequestComplete()) {
         answers.write(exchange, match.handler().handle(request));
       } else {
-        exchange.dispatch(workers, () -> serve(exchange, match, request, body));
+        exchange.dispatch(executor(exchange, route), () -> serve(exchange, match, request, body));
       }
     } catch (Exception e) {
       fail(exchange, route, e);
+    }
+  }
+
+  /** Takes the share of a request, and returns what runs it. */
+  private Executor executor(HttpServerExchange exchange, Route route) {
+    final UnixStreamConnection connection = connection(exchange);
+    connection.watchHangup();
+    if (!route.isLimited()) {
+      return watchWorkers;
+    }
+    final int process = process(connection);
+    final Runnable end = shares.enter(process);
+    exchange.addExchangeCompleteListener(
+        (ended, next) -> {
+          end.run();
+          next.proceed();
+        });
+    return route.verb().changes() ? workers : read -> readWorkers.execute(process, read);
+  }
+
+  /** Returns the number of the peer process, 0 where there is none. */
+  private static int process(UnixStreamConnection connection) {
+    try {
+      return connection.credentials().pid();
+    } catch (IOException | RuntimeException gone) {
+      return 0;
     }
   }
 
@@ -180,7 +224,7 @@ final class ApiDispatcher implements HttpHandler {
   }
 
   private void limitRate(Route route) {
-    if (!route.isRateLimited()) {
+    if (!route.isLimited()) {
       return;
     }
     final int waitSec = rateLimits.secondsUntilAllowed(route.operationClass());
@@ -230,6 +274,10 @@ final class ApiDispatcher implements HttpHandler {
       HttpServerExchange exchange, RouteTable.Match match, ApiRequest request, ExchangeBody body) {
     exchange.setDispatchExecutor(workers);
     final UnixStreamConnection connection = connection(exchange);
+    if (connection.isGone() && !match.route().verb().changes()) {
+      body.close();
+      return; // nobody reads the answer
+    }
     connection.beginWork();
     try (body) {
       final Answer answer = match.handler().handle(request);

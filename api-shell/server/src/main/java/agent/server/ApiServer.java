@@ -25,18 +25,24 @@ public final class ApiServer implements AutoCloseable {
   private static final int MAX_POOLED_BUFFERS = 1024;
   private static final int MAX_HEADER_BYTES = 64 * 1024;
   private static final int PARSE_TIMEOUT_MS = 30_000;
+  private static final int WATCH_THREADS = 2;
   private static final int NO_REQUEST_TIMEOUT_MS = 600_000;
 
   private final UnixSocketListener listener;
   private final HttpOpenListener openListener;
   private final DefaultByteBufferPool buffers;
   private final ExecutorService workers;
+  private final ExecutorService watchWorkers;
   private final ApiDispatcher dispatcher;
 
   private ApiServer(ApiContext context, RouteTable routes) throws IOException {
     buffers = new DefaultByteBufferPool(true, BUFFER_BYTES, MAX_POOLED_BUFFERS, 0);
     workers = Executors.newThreadPerTaskExecutor(Thread.ofVirtual().name("api-", 0).factory());
-    dispatcher = new ApiDispatcher(context, routes, WireFormat.strictMapper(), workers);
+    watchWorkers =
+        Executors.newFixedThreadPool(
+            WATCH_THREADS, Thread.ofPlatform().name("api-watch-", 0).daemon().factory());
+    dispatcher =
+        new ApiDispatcher(context, routes, WireFormat.strictMapper(), workers, watchWorkers);
     openListener =
         new HttpOpenListener(
             buffers,
@@ -102,6 +108,7 @@ public final class ApiServer implements AutoCloseable {
     listener.stopAccepting();
     openListener.closeConnections();
     workers.shutdownNow();
+    watchWorkers.shutdownNow();
     listener.close();
     buffers.close();
   }

@@ -120,8 +120,8 @@ public enum Route {
     return this == GET_HEALTHZ || this == GET_METRICS;
   }
 
-  /** Returns whether rate limits apply: what watches the agent must never be refused. */
-  boolean isRateLimited() {
+  /** Returns whether limits apply: what watches the agent must never be refused or wait. */
+  boolean isLimited() {
     return this != GET_HEALTHZ && this != GET_METRICS;
   }
 

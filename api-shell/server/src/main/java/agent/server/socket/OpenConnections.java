@@ -2,7 +2,11 @@ package agent.server.socket;
 
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Executors;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.atomic.LongAdder;
@@ -12,6 +16,11 @@ import java.util.concurrent.atomic.LongAdder;
  * connection whose client has been idle for the longest time is closed. Thread-safe.
  */
 final class OpenConnections {
+  /** Connections above the limit, so that those who watch the agent are served at any time. */
+  static final int RESERVED = 16;
+
+  private static final long HANGUP_CHECK_MS = 50;
+
   /** A client that keeps a worker waiting for this time counts as idle. */
   private static final long LONG_WAIT_NS = TimeUnit.SECONDS.toNanos(5);
 
@@ -21,6 +30,10 @@ final class OpenConnections {
   private final AtomicInteger count = new AtomicInteger(); // with those not yet handed over
   private final AtomicReference<UnixStreamConnection> leaving = new AtomicReference<>();
   private final LongAdder closedIdle = new LongAdder();
+  private final AtomicBoolean isWatching = new AtomicBoolean();
+  private final ScheduledExecutorService watcher =
+      Executors.newSingleThreadScheduledExecutor(
+          Thread.ofPlatform().name("api-hangups").daemon().factory());
   private volatile boolean isFull;
 
   /**
@@ -38,10 +51,49 @@ final class OpenConnections {
     return count.get() < limit;
   }
 
+  /** Returns whether one of the reserved connections is free, and needed: no other is idle. */
+  boolean hasReserve() {
+    return isFull && count.get() < limit + RESERVED;
+  }
+
   /** Counts a client that was accepted; {@link #add} or {@link #drop} follows. */
   void accepted() {
-    count.incrementAndGet();
-    isFull = false;
+    if (count.incrementAndGet() <= limit) {
+      isFull = false;
+    }
+  }
+
+  /**
+   * Looks for clients that have gone, for as long as requests are at work. It is not done by the
+   * I/O threads, which sleep while workers work.
+   */
+  void watchHangups() {
+    if (isWatching.compareAndSet(false, true)) {
+      try {
+        watcher.schedule(this::closeGone, HANGUP_CHECK_MS, TimeUnit.MILLISECONDS);
+      } catch (RejectedExecutionException closed) {
+        return; // so are all connections
+      }
+    }
+  }
+
+  private void closeGone() {
+    isWatching.set(false);
+    boolean isServing = false;
+    for (final UnixStreamConnection connection : connections) {
+      if (connection.isServingNobody()) {
+        connection.execute(connection::closeIfGone);
+      }
+      isServing |= connection.isServing();
+    }
+    if (isServing) {
+      watchHangups();
+    }
+  }
+
+  /** Ends the thread that looks for clients that have gone. */
+  void close() {
+    watcher.shutdownNow();
   }
 
   /** Uncounts an accepted client for which no connection could be created. */

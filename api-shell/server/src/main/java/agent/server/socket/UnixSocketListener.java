@@ -109,9 +109,13 @@ public final class UnixSocketListener implements AutoCloseable {
         if (!connections.hasRoom()) {
           if (i == 0) { // a client waits
             connections.closeLongestIdle(System.nanoTime());
-            pause(ROOM_CHECK_MS);
           }
-          return;
+          if (!connections.hasReserve()) {
+            if (i == 0) {
+              pause(ROOM_CHECK_MS);
+            }
+            return;
+          }
         }
         final SocketChannel channel = acceptor.accept(server);
         if (channel == null) {
@@ -147,7 +151,7 @@ public final class UnixSocketListener implements AutoCloseable {
   }
 
   private void onRoom() {
-    if (isPaused && server.isOpen() && connections.hasRoom()) {
+    if (isPaused && server.isOpen() && (connections.hasRoom() || connections.hasReserve())) {
       ioThreads[0].execute(this::resumeAccepts);
     }
   }
@@ -196,6 +200,7 @@ public final class UnixSocketListener implements AutoCloseable {
   @Override
   public void close() throws IOException {
     stopAccepting();
+    connections.close();
     for (final UnixIoThread ioThread : ioThreads) {
       ioThread.shutdown();
     }

@@ -16,6 +16,7 @@ public final class UnixStreamConnection extends StreamConnection {
   private final OpenConnections connections;
   private PeerCredentials credentials;
   private volatile boolean isServing;
+  private volatile boolean isGone;
   private volatile long lastActiveNs = System.nanoTime();
 
   UnixStreamConnection(
@@ -53,6 +54,34 @@ public final class UnixStreamConnection extends StreamConnection {
   /** Marks the end of a request. */
   public void endRequest() {
     isServing = false;
+  }
+
+  /**
+   * Has the connection closed soon after the client has closed it, also while a worker is busy or
+   * the request waits for one; until the end of the request.
+   */
+  public void watchHangup() {
+    connections.watchHangups();
+  }
+
+  /** Returns whether the client has closed the connection while its request was at work. */
+  public boolean isGone() {
+    return isGone;
+  }
+
+  /** Returns whether a request is at work for a client that has gone. */
+  boolean isServingNobody() {
+    return isServing && channel.isOpen() && Descriptors.isHungUp(((SelChImpl) channel).getFDVal());
+  }
+
+  /**
+   * Closes the connection if a request is at work for a client that has gone, on its I/O thread.
+   */
+  void closeIfGone() {
+    if (isServingNobody()) {
+      isGone = true;
+      closeNow();
+    }
   }
 
   /** Returns whether a request is at work. */

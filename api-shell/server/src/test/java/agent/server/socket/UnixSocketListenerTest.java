@@ -73,6 +73,14 @@ class UnixSocketListenerTest {
     return served.take();
   }
 
+  /** Has a request at work on each connection above the limit. */
+  private void fillReserve() throws Exception {
+    for (int i = 0; i < OpenConnections.RESERVED; i++) {
+      connect();
+      next().beginRequest();
+    }
+  }
+
   private static void until(BooleanSupplier reached) throws InterruptedException {
     while (!reached.getAsBoolean()) {
       Thread.sleep(1); // the test has a time limit
@@ -137,6 +145,7 @@ class UnixSocketListenerTest {
       connect();
       final UnixStreamConnection first = next();
       first.beginRequest();
+      fillReserve();
       connect();
       until(() -> listener.counts().isFull());
       final long beforeNs = cpuNs(first.getIoThread());
@@ -280,6 +289,7 @@ class UnixSocketListenerTest {
       connect();
       final UnixStreamConnection first = next();
       first.beginRequest();
+      fillReserve();
       connect();
       until(() -> listener.counts().isFull());
       first.endRequest();
