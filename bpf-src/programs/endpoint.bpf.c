@@ -5,6 +5,7 @@
  */
 #include "lib/arp.h"
 #include "lib/endpoint_judge.h"
+#include "lib/host_address.h"
 #include "lib/nat46_translation.h"
 #include "lib/quick_parse.h"
 #include "lib/reject.h"
@@ -85,6 +86,8 @@ __local int endpoint_ipv4_slowly(struct __sk_buff *skb, const struct endpoint_en
 
 	if (source_is_verified(endpoint, hook) && !ipv4_equals(&packet->source, endpoint->ipv4))
 		return action_drop(reason == DROP_MALFORMED ? DROP_MALFORMED : DROP_INVALID_SOURCE_ADDRESS);
+	if (reason != DROP_MALFORMED && !packet_is_of_hosts(packet))
+		return action_drop(DROP_INVALID_ADDRESS);
 	if ((!reason || reason == DROP_FRAGMENT_NOT_FOUND) && hook == METRICS_INGRESS && packet_is_to_translate(skb))
 		return ACTION_TRANSLATE;
 	return reason ? action_drop(reason) : PACKET_IS_READ;
@@ -104,6 +107,8 @@ __local int endpoint_ipv6_slowly(struct __sk_buff *skb, const struct endpoint_en
 					      : nd_to_endpoint(skb, packet, endpoint);
 	if (source_is_verified(endpoint, hook) && !ipv6_equals(&packet->source, endpoint->ipv6))
 		return action_drop(DROP_INVALID_SOURCE_ADDRESS);
+	if (!packet_is_of_hosts(packet))
+		return action_drop(DROP_INVALID_ADDRESS);
 	if ((!reason || reason == DROP_FRAGMENT_NOT_FOUND) && hook == METRICS_EGRESS &&
 	    nat46_takes(&packet->destination))
 		return ACTION_TRANSLATE; /* a fragment finds the first one when it is one of IPv4 */
@@ -159,6 +164,8 @@ static __always_inline int endpoint_judge_quick(struct __sk_buff *skb, const str
 						struct packet *packet, const struct conntrack_entry *entry,
 						enum metrics_direction hook)
 {
+	if (unlikely(!packet_is_of_hosts(packet)))
+		return action_drop(DROP_INVALID_ADDRESS);
 	if (entry && unlikely(entry->flags & CONNTRACK_PROXIED)) {
 		const int action = redirect_quickly(skb, endpoint, packet, entry, hook);
 
@@ -248,7 +255,7 @@ static __always_inline int endpoint_ipv6_quickly(struct __sk_buff *skb, const st
 	packet->source = *source;
 	packet->destination = *destination;
 	quick_packet_complete(packet, FAMILY_IPV6, !entry);
-	if (hook == METRICS_EGRESS && nat46_takes(&packet->destination))
+	if (hook == METRICS_EGRESS && nat46_takes(&packet->destination) && packet_is_of_hosts(packet))
 		return ACTION_TRANSLATE;
 	return endpoint_judge_quick(skb, endpoint, packet, entry, hook);
 }

@@ -7,8 +7,10 @@
 #include "lib/action.h"
 #include "lib/delivery.h"
 #include "lib/flow.h"
+#include "lib/host_address.h"
 #include "lib/masquerade_network.h"
 #include "lib/metrics.h"
+#include "lib/nd.h"
 #include "lib/network_service.h"
 #include "lib/own_relay_network.h"
 #include "lib/quick_parse.h"
@@ -62,8 +64,8 @@ __global int network_translate_slowly(struct __sk_buff *skb, __u32 family)
 	struct packet packet;
 	int reason, action;
 
-	if (!network_parse(skb, &packet, family))
-		return ACTION_PASS;
+	if (!network_parse(skb, &packet, family) || !packet_is_of_hosts(&packet))
+		return ACTION_PASS; /* no service and no proxy gets it; the stack, or the program of an endpoint, drops it */
 	if (packet.kind == PACKET_FLOW) {
 		action = own_answer_slowly(skb, &packet);
 		if (action != NETWORK_JUDGE)
@@ -287,15 +289,45 @@ static __always_inline bool network_has_frame(const struct __sk_buff *skb)
 	return (void *)(ethernet + 1) > (void *)(long)skb->data_end || ethernet->h_proto == skb->protocol;
 }
 
+/*
+ * Returns whether an IPv6 packet is one of neighbour discovery, of this link: another host that has an address of this
+ * node defends it with an advertisement from it to all nodes (RFC 4862, section 5.4.4), which the stack has to see.
+ */
+__global int network_is_discovery(struct __sk_buff *skb)
+{
+	__u8 next_header, hop_limit, type;
+
+	return !bpf_skb_load_bytes(skb, ETH_HLEN + offsetof(struct ipv6hdr, nexthdr), &next_header, 1) &&
+	       !bpf_skb_load_bytes(skb, ETH_HLEN + offsetof(struct ipv6hdr, hop_limit), &hop_limit, 1) &&
+	       !bpf_skb_load_bytes(skb, ETH_HLEN + IPV6_HEADER_BYTES, &type, 1) && next_header == IPPROTO_ICMPV6 &&
+	       hop_limit == ND_HOP_LIMIT &&
+	       (type == ICMP6_NEIGHBOUR_SOLICITATION || type == ICMP6_NEIGHBOUR_ADVERTISEMENT);
+}
+
+/*
+ * Verifies the source of a frame to a broadcast, a multicast or another address. The stack does not forward such frames,
+ * but the sockets of this node get the packets in them that are to one of its addresses.
+ */
+__global int network_not_addressed(struct __sk_buff *skb)
+{
+	const bool ipv4 = skb->protocol == bpf_htons(ETH_P_IP);
+
+	if (!ipv4 && (skb->protocol != bpf_htons(ETH_P_IPV6) || network_is_discovery(skb)))
+		return ACTION_PASS;
+	if (network_source_is_local(skb, ipv4 ? FAMILY_IPV4 : FAMILY_IPV6, ETH_HLEN))
+		return network_drop(skb, DROP_INVALID_SOURCE_ADDRESS);
+	return ACTION_PASS;
+}
+
 SEC("tc")
 int from_network(struct __sk_buff *skb)
 {
-	if (skb->pkt_type != PACKET_TYPE_HOST)
-		return ACTION_PASS; /* the stack does not forward such frames */
 	if (unlikely(!network_has_frame(skb)))
 		network_restore_frame(skb);
 	if (unlikely(skb->vlan_present || vlan_is_tag(skb->protocol)))
 		return network_tagged(skb);
+	if (unlikely(skb->pkt_type != PACKET_TYPE_HOST))
+		return network_not_addressed(skb);
 	if (skb->protocol == bpf_htons(ETH_P_IP) && node_config.enable_ipv4)
 		return network_ipv4(skb);
 	if (skb->protocol == bpf_htons(ETH_P_IPV6) && node_config.enable_ipv6)

@@ -27,6 +27,7 @@ enum drop_reason {
 	DROP_NO_PROXY = 20,          /* policy sends its flow to a proxy, which is not there or cannot take it */
 	DROP_NOT_TRANSLATABLE = 21,  /* of a flow between IPv6 and IPv4, and has no counterpart in the other family */
 	DROP_PROGRAM_REFUSED = 22,   /* the kernel refuses the program that would judge it */
+	DROP_INVALID_ADDRESS = 23,   /* its source or destination is no unicast address of a host */
 };
 
 #endif

@@ -103,11 +103,23 @@ public final class Packets {
 
   /** Returns the bytes of a numeric address; no name service is queried. */
   public static byte[] address(String text, int length) {
-    final byte[] bytes = InetAddress.ofLiteral(text).getAddress();
+    final byte[] bytes = bytes(InetAddress.ofLiteral(text).getAddress(), text);
     if (bytes.length != length) {
       throw new IllegalArgumentException(text + " does not have " + length + " bytes");
     }
     return bytes;
+  }
+
+  /** The platform takes an IPv4-mapped address for one of IPv4. */
+  private static byte[] bytes(byte[] read, String text) {
+    if (read.length != 4 || text.indexOf(':') < 0) {
+      return read;
+    }
+    final byte[] mapped = new byte[16];
+    mapped[10] = -1;
+    mapped[11] = -1;
+    System.arraycopy(read, 0, mapped, 12, read.length);
+    return mapped;
   }
 
   /** Returns the six bytes of {@code aa:bb:cc:dd:ee:ff}. */

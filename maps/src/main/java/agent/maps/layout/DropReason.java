@@ -43,7 +43,9 @@ public enum DropReason implements Numbered {
   /** Of a flow between IPv6 and IPv4; the packet has no counterpart in the other family. */
   NOT_TRANSLATABLE(21),
   /** The kernel refuses the program that would judge the packet. */
-  PROGRAM_REFUSED(22);
+  PROGRAM_REFUSED(22),
+  /** The source or the destination is no unicast address of a host. */
+  INVALID_ADDRESS(23);
 
   public static final EnumSpec ENUM = EnumSpec.of("drop_reason", "DROP_", values());
 

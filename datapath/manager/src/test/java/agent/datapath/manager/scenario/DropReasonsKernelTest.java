@@ -105,6 +105,15 @@ class DropReasonsKernelTest {
       }
       case NOT_TRANSLATABLE ->
           node.nat46().withoutPolicy().fromWorkload(ALICE, sent(ALICE, PEER).sctp(CLIENT, PORT));
+      case INVALID_ADDRESS ->
+          node.fromWorkload(
+              ALICE,
+              (family == Family.IPV4
+                      ? Packets.ipv4(ALICE.ipv4, "127.0.0.1")
+                      : Packets.ipv6(ALICE.ipv6, "::1"))
+                  .from(ALICE.mac())
+                  .to(ALICE.hostMac())
+                  .udp(CLIENT, PORT));
     };
   }
 
