@@ -2,6 +2,7 @@ package agent.cli;
 
 import agent.cli.output.Text;
 import agent.cli.output.Tree;
+import agent.client.MonitorClient;
 import agent.client.MonitorEvent.End;
 import agent.client.RequestPath;
 import java.io.IOException;
@@ -47,7 +48,7 @@ final class EndNames {
       for (final String family : List.of("ipv4", "ipv6")) {
         final Object address = EndpointCommands.address(endpoint, family);
         if (address != null && !address.toString().isEmpty()) {
-          endpoints.put(InetAddress.ofLiteral(address.toString()), found);
+          endpoints.put(MonitorClient.address(address.toString()), found);
         }
       }
     }

@@ -1,6 +1,7 @@
 package agent.cli;
 
 import agent.cli.grammar.UsageException;
+import agent.client.MonitorClient;
 import agent.client.MonitorEvent;
 import agent.client.MonitorEvent.End;
 import agent.client.MonitorEvent.Place;
@@ -72,7 +73,7 @@ final class MonitorFilter {
     }
     if (text.indexOf('=') < 0 && (text.indexOf(':') >= 0 || text.matches("[0-9.]+"))) {
       try {
-        final InetAddress address = InetAddress.ofLiteral(text);
+        final InetAddress address = MonitorClient.address(text);
         return end -> address.equals(end.address());
       } catch (IllegalArgumentException noAddress) {
         // a label such as reserved:world

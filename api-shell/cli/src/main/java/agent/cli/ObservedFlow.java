@@ -1,12 +1,12 @@
 package agent.cli;
 
 import agent.cli.output.Tree;
+import agent.client.MonitorClient;
 import agent.client.MonitorEvent;
 import agent.client.MonitorEvent.Activity;
 import agent.client.MonitorEvent.End;
 import agent.client.MonitorEvent.Kind;
 import agent.client.MonitorEvent.Packet;
-import java.net.InetAddress;
 import java.util.Locale;
 import java.util.Map;
 
@@ -68,7 +68,7 @@ record ObservedFlow(
 
   private static End end(Object end) {
     return new End(
-        InetAddress.ofLiteral(Tree.text(end, "ip")),
+        MonitorClient.address(Tree.text(end, "ip")),
         Integer.parseInt(Tree.text(end, "port")),
         Long.parseLong(Tree.text(end, "identity")));
   }

@@ -3,6 +3,7 @@ package agent.client;
 import agent.contract.monitor.MonitorStream;
 import java.io.EOFException;
 import java.io.IOException;
+import java.net.Inet6Address;
 import java.net.InetAddress;
 import java.net.UnknownHostException;
 import java.nio.ByteBuffer;
@@ -20,6 +21,9 @@ import java.util.List;
 
 /** A subscriber of live events, whose format is that of {@link MonitorStream}. For one thread. */
 public final class MonitorClient implements AutoCloseable {
+  /** Of {@link Inet6Address}: none is named. */
+  private static final int NO_SCOPE = -1;
+
   private static final int FIRST_BUFFER = 64 * 1024;
   private static final int LONGEST_FRAME = 1 << 20;
   private static final long NANOS_PER_SECOND = 1_000_000_000;
@@ -297,12 +301,34 @@ public final class MonitorClient implements AutoCloseable {
     return number < names.size() ? names.get(number) : Integer.toString(number);
   }
 
+  /**
+   * Reads a numeric address. An IPv4-mapped one stays one of IPv6, as in events, where {@link
+   * InetAddress#ofLiteral} returns one of IPv4.
+   *
+   * @throws IllegalArgumentException where the text is no address
+   */
+  public static InetAddress address(String literal) {
+    final byte[] bytes = InetAddress.ofLiteral(literal).getAddress();
+    try {
+      if (bytes.length == 16 || literal.indexOf(':') < 0) {
+        return bytes.length == 4
+            ? InetAddress.getByAddress(bytes)
+            : Inet6Address.getByAddress(null, bytes, NO_SCOPE);
+      }
+      final ByteBuffer mapped = ByteBuffer.allocate(16).position(10);
+      mapped.putShort((short) -1).put(bytes);
+      return Inet6Address.getByAddress(null, mapped.array(), NO_SCOPE);
+    } catch (UnknownHostException e) {
+      throw new IllegalStateException(e); // it has 4 or 16 bytes
+    }
+  }
+
   private static InetAddress address(ByteBuffer frame, int family) throws UnknownHostException {
     final byte[] all = new byte[16];
     frame.get(all);
     return switch (family) {
       case IPV4 -> InetAddress.getByAddress(Arrays.copyOf(all, 4));
-      case IPV6 -> InetAddress.getByAddress(all);
+      case IPV6 -> Inet6Address.getByAddress(null, all, NO_SCOPE); // also an IPv4-mapped one
       default -> null;
     };
   }

@@ -100,6 +100,14 @@ class MonitorClientTest {
   }
 
   @Test
+  void shouldNotMakeAnIpv4AddressOfAMappedOne() {
+    assertEquals(16, MonitorClient.address("::ffff:10.0.0.5").getAddress().length);
+    assertEquals(16, MonitorClient.address("2001:db8::1").getAddress().length);
+    assertEquals(InetAddress.ofLiteral("10.0.0.5"), MonitorClient.address("10.0.0.5"));
+    assertThrows(IllegalArgumentException.class, () -> MonitorClient.address("reserved:world"));
+  }
+
+  @Test
   void shouldReadEveryFieldOfATranslation() throws IOException {
     agent.translatingHello(96).translation(2, "10.1.0.9", "10.96.0.1", "10.1.0.7", 0);
     agent.translation(1, null, "fd96::1", "fd00::7", 8);

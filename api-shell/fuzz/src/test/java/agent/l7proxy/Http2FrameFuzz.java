@@ -141,6 +141,11 @@ public final class Http2FrameFuzz {
     }
 
     @Override
+    public Optional<String> refusal(RedirectedFlow flow) {
+      return Optional.empty();
+    }
+
+    @Override
     public void leave(RedirectedFlow flow, int port) {
       throw new AssertionError("no server is asked");
     }

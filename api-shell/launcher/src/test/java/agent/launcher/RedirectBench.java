@@ -93,6 +93,11 @@ final class RedirectBench implements RedirectProxy, RequestPolicies, AutoCloseab
   }
 
   @Override
+  public Optional<String> refusal(RedirectedFlow flow) {
+    return Optional.empty();
+  }
+
+  @Override
   public void leave(RedirectedFlow flow, int port) {
     throw new AssertionError("there are no flows");
   }

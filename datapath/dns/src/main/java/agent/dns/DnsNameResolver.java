@@ -139,7 +139,11 @@ public final class DnsNameResolver implements NameResolver {
     final List<IpAddress> addresses = new ArrayList<>();
     for (final Record record : records) {
       if (record.getName().equals(at) && isAddress(record)) {
-        addresses.add(IpAddress.of(record.rdataToWireCanonical()));
+        final IpAddress address = IpAddress.of(record.rdataToWireCanonical());
+        if (!address.isOfHost()) {
+          continue; // no server outside can have it
+        }
+        addresses.add(address);
         ttlSec = Math.min(ttlSec, record.getTTL());
       }
     }
@@ -155,18 +159,7 @@ public final class DnsNameResolver implements NameResolver {
     return null;
   }
 
-  /** Addresses on which no server outside can be are left out. */
   private static boolean isAddress(Record record) {
-    return switch (record) {
-      case ARecord ipv4 -> isOutside(ipv4.getAddress());
-      case AAAARecord ipv6 -> isOutside(ipv6.getAddress());
-      default -> false;
-    };
-  }
-
-  private static boolean isOutside(java.net.InetAddress address) {
-    return !address.isAnyLocalAddress()
-        && !address.isLoopbackAddress()
-        && !address.isMulticastAddress();
+    return record instanceof ARecord || record instanceof AAAARecord;
   }
 }

@@ -158,6 +158,10 @@ class DnsNameResolverTest {
             www.example.com. 300 IN A 224.0.0.1
             www.example.com. 300 IN AAAA ::1
             www.example.com. 300 IN AAAA ff02::1
+            www.example.com. 300 IN AAAA ::ffff:10.0.0.5
+            www.example.com. 300 IN AAAA ::10.0.0.5
+            www.example.com. 300 IN A 0.1.2.3
+            www.example.com. 300 IN A 255.255.255.255
             www.example.com. 300 IN AAAA 2001:db8::7
             """,
             answer -> answer);

@@ -25,6 +25,7 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 
@@ -276,6 +277,11 @@ final class Upstream {
   }
 
   private void connectSocket(Exchange exchange, Channel channel) {
+    final Optional<String> refusal = context.redirect().refusal(flow);
+    if (refusal.isPresent()) {
+      ended(exchange, channel, new IOException(refusal.get()));
+      return;
+    }
     channel
         .connect(flow.server().withPort(flow.serverPort()))
         .addListener(done -> ended(exchange, channel, done.isSuccess() ? null : done.cause()));

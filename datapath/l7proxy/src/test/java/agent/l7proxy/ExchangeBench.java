@@ -189,6 +189,11 @@ class ExchangeBench implements RedirectProxy, RequestPolicies {
   }
 
   @Override
+  public Optional<String> refusal(RedirectedFlow flow) {
+    return Optional.empty();
+  }
+
+  @Override
   public void leave(RedirectedFlow flow, int port) {
     throw new AssertionError("the server is no endpoint");
   }

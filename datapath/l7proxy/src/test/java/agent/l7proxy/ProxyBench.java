@@ -57,6 +57,9 @@ final class ProxyBench implements RedirectProxy, RequestPolicies, AutoCloseable 
     this(serverPort, context -> {});
   }
 
+  /** Why no server may be reached; null: it may. */
+  volatile String refusal;
+
   ProxyBench(int serverPort, Consumer<HttpProxyContext> options) throws IOException {
     this.serverPort = serverPort;
     final HttpProxyContext context =
@@ -128,6 +131,11 @@ final class ProxyBench implements RedirectProxy, RequestPolicies, AutoCloseable 
     return failingJoins.getAndUpdate(more -> Math.max(0, more - 1)) > 0
         ? CompletableFuture.failedFuture(new IOException("map full"))
         : joins;
+  }
+
+  @Override
+  public Optional<String> refusal(RedirectedFlow flow) {
+    return Optional.ofNullable(refusal);
   }
 
   @Override

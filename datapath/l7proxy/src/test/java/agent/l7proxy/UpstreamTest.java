@@ -62,6 +62,29 @@ class UpstreamTest {
     }
   }
 
+  /** The node takes the address for something else than what the datapath has judged. */
+  @Test
+  void shouldNotConnectToAServerThatIsNotWhatWasJudged() throws Exception {
+    with(
+        connection -> {
+          connection.request();
+          connection.send(OK);
+        },
+        context -> {},
+        (server, bench, client) -> {
+          assertEquals(200, client.get("/").status());
+          bench.refusal = "127.0.0.1 is no address of a host";
+          assertEquals(503, client.get("/").status());
+          bench.serverEndpoint = 9;
+          try (HttpSocket joining = bench.client()) {
+            assertEquals(503, joining.get("/").status());
+          }
+          assertEquals(1, server.connections.get());
+          bench.refusal = null;
+          assertEquals(200, client.get("/").status());
+        });
+  }
+
   @Test
   void shouldCountARequestOnceThatIsForwardedAtALaterAttempt() throws Exception {
     with(
@@ -234,7 +257,10 @@ class UpstreamTest {
         context -> {},
         (server, bench, client) -> {
           client.send(
-              "PUT / HTTP/1.1\r\nHost: a.test\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n");
+              "PUT / HTTP/1.1\r\n"
+                  + "Host: a.test\r\n"
+                  + "Content-Length: 5\r\n"
+                  + "Expect: 100-continue\r\n\r\n");
           assertEquals(103, client.response().status());
           assertEquals(100, client.response().status());
           assertEquals("ok", client.send("hello").response().text());

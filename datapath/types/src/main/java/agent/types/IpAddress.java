@@ -1,5 +1,6 @@
 package agent.types;
 
+import java.net.Inet6Address;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.UnknownHostException;
@@ -14,6 +15,18 @@ public final class IpAddress implements Comparable<IpAddress> {
 
   /** Bits of an IPv6 address. */
   public static final int IPV6_BITS = 128;
+
+  private static final int LOOPBACK_NETWORK = 127;
+
+  /** The first multicast network; those behind it are reserved. */
+  private static final int MULTICAST_FIRST = 224;
+
+  private static final int IPV6_MULTICAST = 0xff;
+
+  /** The third word of an IPv4-mapped address. */
+  private static final int MAPPED = 0xffff;
+
+  private static final int NO_SCOPE = -1;
 
   private final boolean ipv4;
   private final long high;
@@ -139,13 +152,51 @@ public final class IpAddress implements Comparable<IpAddress> {
     return low;
   }
 
-  /** Returns this address with a port, for a socket. */
-  public InetSocketAddress withPort(int port) {
+  /**
+   * Returns whether a host may have it on the wire (RFC 1122, section 3.2.1.3; RFC 4291, section
+   * 2.5): it is not unspecified, loopback, multicast, broadcast, of 0/8 or 240/4, IPv4-mapped or
+   * IPv4-compatible. The programs judge by the same ranges ({@code lib/host_address.h}).
+   */
+  public boolean isOfHost() {
+    if (ipv4) {
+      final int network = (int) (low >>> 24);
+      return network != 0 && network != LOOPBACK_NETWORK && network < MULTICAST_FIRST;
+    }
+    if (high == 0) {
+      final long third = low >>> 32;
+      return third != 0 && third != MAPPED;
+    }
+    return high >>> 56 != IPV6_MULTICAST;
+  }
+
+  /**
+   * Returns this address as the platform has it. An IPv4-mapped address stays one of IPv6, where
+   * {@link InetAddress#getByAddress(byte[])} returns one of IPv4.
+   */
+  public InetAddress toInetAddress() {
     try {
-      return new InetSocketAddress(InetAddress.getByAddress(toBytes()), port);
+      return ipv4
+          ? InetAddress.getByAddress(toBytes())
+          : Inet6Address.getByAddress(null, toBytes(), NO_SCOPE);
     } catch (UnknownHostException e) {
       throw new IllegalStateException(e); // an address has 4 or 16 bytes
     }
+  }
+
+  /**
+   * Returns this address with a port, for a socket.
+   *
+   * @throws IllegalArgumentException for an IPv4-mapped address: the kernel takes it for IPv4
+   */
+  public InetSocketAddress withPort(int port) {
+    if (isMapped()) {
+      throw new IllegalArgumentException(this + ": no socket may have an IPv4-mapped address");
+    }
+    return new InetSocketAddress(toInetAddress(), port);
+  }
+
+  private boolean isMapped() {
+    return !ipv4 && high == 0 && low >>> 32 == MAPPED;
   }
 
   /** Returns a new array of 4 or 16 bytes in network order. */

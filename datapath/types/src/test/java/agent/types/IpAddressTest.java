@@ -253,4 +253,53 @@ class IpAddressTest {
   void shouldTellTheUnspecifiedAddressFromOthers(String text, boolean isUnspecified) {
     assertEquals(isUnspecified, IpAddress.parse(text).isUnspecified());
   }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "0.0.0.0",
+        "0.255.255.255",
+        "127.0.0.0",
+        "127.255.255.255",
+        "224.0.0.0",
+        "239.255.255.255",
+        "240.0.0.0",
+        "255.255.255.255",
+        "::",
+        "::1",
+        "::ffff:ffff",
+        "::10.0.0.1",
+        "::ffff:0.0.0.0",
+        "::ffff:10.0.0.1",
+        "::ffff:255.255.255.255",
+        "ff00::",
+        "ff02::1",
+        "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"
+      })
+  void shouldTellAddressesThatNoHostHas(String text) {
+    assertFalse(IpAddress.parse(text).isOfHost());
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "1.0.0.0", "126.255.255.255", "128.0.0.0", "169.254.1.1", "223.255.255.255",
+        "::1:0:0", "::fffe:ffff:ffff", "::1:0:0:0", "::ffff:0:10.0.0.1", "0:0:0:1::",
+        "64:ff9b::7f00:1", "fe80::1", "fd00::1", "feff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"
+      })
+  void shouldTellAddressesOfHosts(String text) {
+    assertTrue(IpAddress.parse(text).isOfHost());
+  }
+
+  /** The platform makes an IPv4 address of the bytes of one, and the kernel of a socket's. */
+  @Test
+  void shouldNotMakeAnIpv4AddressOfAMappedOne() {
+    final IpAddress mapped = IpAddress.parse("::ffff:127.0.0.1");
+    assertArrayEquals(mapped.toBytes(), mapped.toInetAddress().getAddress());
+    assertThrows(IllegalArgumentException.class, () -> mapped.withPort(80));
+    assertEquals(
+        "10.0.0.1", IpAddress.parse("10.0.0.1").withPort(80).getAddress().getHostAddress());
+    final IpAddress other = IpAddress.parse("2001:db8::1");
+    assertArrayEquals(other.toBytes(), other.withPort(80).getAddress().getAddress());
+  }
 }

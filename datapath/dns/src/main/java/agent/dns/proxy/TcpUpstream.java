@@ -1,5 +1,6 @@
 package agent.dns.proxy;
 
+import agent.datapath.manager.spec.RedirectProxy;
 import agent.datapath.manager.spec.RedirectedFlow;
 import java.io.IOException;
 import java.nio.channels.SelectionKey;
@@ -15,6 +16,7 @@ final class TcpUpstream implements DnsExchange.Upstream, ProxyLoop.Socket {
   private final RedirectedFlow flow;
   private final Outstanding outstanding;
   private final MessageStream messages = new MessageStream();
+  private RedirectProxy redirect;
   private SocketChannel channel;
   private SelectionKey key;
   private int port;
@@ -30,6 +32,7 @@ final class TcpUpstream implements DnsExchange.Upstream, ProxyLoop.Socket {
 
   /** Begins to connect. */
   void open(DnsProxyContext context, ProxyLoop loop) throws IOException {
+    redirect = context.redirect();
     channel = SocketChannel.open(PortBlock.family(flow.server()));
     channel.configureBlocking(false);
     UdpUpstreams.bind(channel, flow, context.redirect());
@@ -59,6 +62,7 @@ final class TcpUpstream implements DnsExchange.Upstream, ProxyLoop.Socket {
   }
 
   private void connect(ProxyLoop loop) throws IOException {
+    UdpUpstreams.permit(flow, redirect);
     final boolean isConnected = channel.connect(flow.server().withPort(flow.serverPort()));
     key = loop.register(channel, SelectionKey.OP_CONNECT, this);
     if (isConnected) {

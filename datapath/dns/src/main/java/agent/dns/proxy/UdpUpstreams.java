@@ -69,6 +69,7 @@ final class UdpUpstreams {
     try {
       channel = DatagramChannel.open(PortBlock.family(flow.server()));
       bind(channel, flow, context.redirect());
+      permit(flow, context.redirect());
       channel.connect(flow.server().withPort(flow.serverPort()));
       final UdpUpstream upstream = new UdpUpstream(this, channel, flow, identifiers);
       loop.register(channel, SelectionKey.OP_READ, upstream);
@@ -97,6 +98,18 @@ final class UdpUpstreams {
     if (flow.serverEndpoint() != 0) {
       final Optional<IpAddress> own = redirect.address(flow.server().isIpv6());
       channel.bind(own.orElseThrow().withPort(0));
+    }
+  }
+
+  /**
+   * Returns normally where a socket may connect to the server of the flow.
+   *
+   * @throws IOException that says why it may not
+   */
+  static void permit(RedirectedFlow flow, RedirectProxy redirect) throws IOException {
+    final Optional<String> refusal = redirect.refusal(flow);
+    if (refusal.isPresent()) {
+      throw new IOException(refusal.get());
     }
   }
 

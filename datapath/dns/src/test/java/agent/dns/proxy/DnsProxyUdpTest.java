@@ -109,6 +109,21 @@ class DnsProxyUdpTest {
     assertTrue(ports.size() > 40, ports.toString());
   }
 
+  /** The node takes the address for something else than what the datapath has judged. */
+  @Test
+  void shouldNotAskAServerThatIsNotWhatWasJudged() throws Exception {
+    rig.start();
+    rig.redirect.refusal = "127.0.0.1 is no address of a host";
+    assertEquals(Rcode.SERVFAIL, code(asked(question(WWW))));
+    try (ProxyRig.Tcp client = rig.new Tcp()) {
+      client.send(question(WWW));
+      assertEquals(Rcode.SERVFAIL, code(client.receive()));
+    }
+    assertEquals(List.of(), rig.server.questions);
+    rig.redirect.refusal = null;
+    assertEquals(Rcode.NOERROR, code(asked(question(WWW))));
+  }
+
   @Test
   void shouldRefuseADeniedNameWithoutAskingTheServer() throws Exception {
     rig.start();

@@ -21,6 +21,7 @@ final class FakeRedirect implements RedirectProxy {
   volatile int serverIdentity = 2;
   volatile boolean knowsFlows = true;
   volatile boolean hasIpv6;
+  volatile String refusal;
   volatile String ipv4 = "127.0.0.1";
   volatile CompletableFuture<Void> join = CompletableFuture.completedFuture(null);
 
@@ -62,6 +63,11 @@ final class FakeRedirect implements RedirectProxy {
   public CompletableFuture<Void> join(RedirectedFlow flow, int port) {
     joined.add(port);
     return join;
+  }
+
+  @Override
+  public Optional<String> refusal(RedirectedFlow flow) {
+    return Optional.ofNullable(refusal);
   }
 
   @Override

@@ -29,6 +29,7 @@ public final class Redirects implements RedirectProxy, Check {
   private final DatapathConductor conductor;
   private final DatapathContext context;
   private final ProxiedFlows flows;
+  private final JudgedServers servers;
   private final RedirectMap proxies;
   private final RedirectMap sockets;
   private final MapRounds rounds;
@@ -44,6 +45,7 @@ public final class Redirects implements RedirectProxy, Check {
     this.conductor = conductor;
     this.context = context;
     flows = new ProxiedFlows(maps);
+    servers = new JudgedServers(maps);
     proxies = new RedirectMap(maps.get(NodeMaps.REDIRECT_PROXIES));
     sockets = new RedirectMap(maps.get(NodeMaps.REDIRECT_SOCKETS));
     rounds = new MapRounds(faults, repairs, List.of(proxies.guarded(), sockets.guarded()));
@@ -96,6 +98,11 @@ public final class Redirects implements RedirectProxy, Check {
   public Optional<RedirectedFlow> find(int protocol, IpAddress client, int clientPort, int port) {
     return address(client.isIpv6())
         .flatMap(proxy -> flows.find(protocol, client, clientPort, proxy, port));
+  }
+
+  @Override
+  public Optional<String> refusal(RedirectedFlow flow) {
+    return servers.refusal(flow);
   }
 
   @Override

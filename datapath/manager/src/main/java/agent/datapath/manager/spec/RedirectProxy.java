@@ -59,6 +59,14 @@ public interface RedirectProxy {
   }
 
   /**
+   * Returns why a proxy must not connect to the server of a flow, or empty where it may. The
+   * datapath has judged the address as what it was on the wire; the node's stack may take it for
+   * something else, such as its loopback, an address of its own, or a workload that got it later.
+   * To be asked for each socket, just before it connects; any thread may ask.
+   */
+  Optional<String> refusal(RedirectedFlow flow);
+
+  /**
    * Gives a socket of the proxy the client's address and port where the server is an endpoint of
    * this node; to be completed before its first packet. The socket is bound to {@link #address} and
    * a port. For other servers there is nothing to do: they see the address of this node.
