@@ -23,6 +23,7 @@
 #include "maps/redirect_map.h"
 #include "maps/prefilter_map.h"
 #include "maps/rate_map.h"
+#include "maps/reject_map.h"
 #include "maps/scratch_map.h"
 #include "maps/service_map.h"
 #include "maps/verdict_map.h"

@@ -11,6 +11,8 @@
 #include <linux/ip.h>
 #include <linux/ipv6.h>
 
+#include "lib/drop_reason.h"
+#include "lib/host_address.h"
 #include "lib/icmp.h"
 #include "lib/ip.h"
 #include "lib/service.h"
@@ -30,6 +32,7 @@ struct balanced {
 	__u8 hops;
 	__u8 dont_fragment; /* of IPv4 */
 	__u8 error;
+	__u8 invalid; /* enum drop_reason where no host has sent it, or its header is not intact */
 };
 
 /* The start of a TCP header; the first words are those of UDP and SCTP, too. */
@@ -108,6 +111,20 @@ static __always_inline bool balanced_parse_error4(const struct iphdr *ip, const 
 	return balanced_parse_quoted_l4((const void *)(quoted + 1), data_end, packet);
 }
 
+/* Returns whether the sum of a header without options is right, which a router has to verify (RFC 1812, section 5.2.2). */
+static __always_inline bool ipv4_header_is_intact(const struct iphdr *ip)
+{
+	const __u32 *words = (const __u32 *)ip;
+	__u64 sum = 0;
+
+	unrolled
+	for (int i = 0; i < 5; i++)
+		sum += words[i];
+	sum = (sum & 0xffff) + (sum >> 16 & 0xffff) + (sum >> 32);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return ((sum & 0xffff) + (sum >> 16)) == 0xffff;
+}
+
 /* Returns whether the balancer may take the packet. */
 static __always_inline bool balanced_parse_ipv4(const struct iphdr *ip, const void *data_end, struct balanced *packet)
 {
@@ -120,6 +137,10 @@ static __always_inline bool balanced_parse_ipv4(const struct iphdr *ip, const vo
 	packet->traffic_class = ip->tos;
 	packet->hops = ip->ttl;
 	packet->dont_fragment = !!ip->frag_off;
+	if (unlikely(!ipv4_header_is_intact(ip)))
+		packet->invalid = DROP_MALFORMED;
+	else if (unlikely(!ipv4_is_of_host(ip->saddr)))
+		packet->invalid = DROP_INVALID_ADDRESS;
 	map_ipv4(packet->key.frontend, ip->daddr);
 	if (ip->protocol == IPPROTO_ICMP)
 		return balanced_parse_error4(ip, data_end, packet);
@@ -152,6 +173,8 @@ static __always_inline bool balanced_parse_ipv6(const struct ipv6hdr *ip, const 
 	packet->bytes = bpf_ntohs(ip->payload_len) + sizeof(*ip);
 	packet->traffic_class = bpf_ntohl(*(const __be32 *)ip) >> 20;
 	packet->hops = ip->hop_limit;
+	if (unlikely(!ipv6_is_of_host((const union address *)&ip->saddr)))
+		packet->invalid = DROP_INVALID_ADDRESS;
 	copy_words(packet->key.frontend, &ip->daddr, 4);
 	if (ip->nexthdr == IPPROTO_ICMPV6)
 		return balanced_parse_error6(ip, data_end, packet);

@@ -83,6 +83,8 @@ __global int balancer_select(const struct balanced *packet, struct balancer_flow
 	service = service_of(&end, key.protocol, SERVICE_OUTSIDE);
 	if (!service || balancer_is_local(key.client, packet->ipv4))
 		return false;
+	if (unlikely(packet->invalid))
+		return true; /* to be dropped, without a flow */
 	hash = balancer_hash(&key, packet->ipv4);
 	client = balancer_client(&key, packet->ipv4);
 	if (!service_select(service, client, (__u32)hash, hash >> 32, &end))
@@ -311,10 +313,12 @@ static __always_inline bool balancer_parse(struct xdp_md *context, struct balanc
 static __always_inline int balance(struct xdp_md *context)
 {
 	struct balanced packet = {};
-	struct balancer_flow flow;
+	struct balancer_flow flow = {};
 
 	if (!service_gate_is_open() || !balancer_parse(context, &packet) || !balancer_find(&packet, &flow))
 		return XDP_PASS;
+	if (unlikely(packet.invalid))
+		return balancer_drop(&packet, packet.invalid);
 	if (unlikely(flow.by_stack == BALANCER_RELAYED))
 		return balanced_relay(context, &packet);
 	if (flow.by_stack || packet.hops <= 1 || bpf_xdp_get_buff_len(context) < ETH_HLEN + packet.bytes)

@@ -88,7 +88,7 @@ __global int own_relay_answer(struct __sk_buff *skb, const struct packet *packet
 	struct judge_scratch *memory = scratch();
 	__u32 error;
 
-	if (!packet || !endpoint || !memory)
+	if (!packet || !endpoint || !memory || !reject_is_due(packet, endpoint->endpoint_id))
 		return TC_ACT_SHOT;
 	error = relay_refusal(skb, packet->family, memory->judgement.device, 0);
 	if (!answer_make(skb, packet, (struct answer *)memory, endpoint->mac, error))

@@ -7,10 +7,16 @@
 #define AGENT_LIB_REJECT_H
 
 #include "lib/endpoint_record.h"
+#include "lib/host_address.h"
+#include "lib/rate.h"
+#include "lib/service.h"
+#include "maps/reject_map.h"
 
 #define ICMP4_CODE_PORT_UNREACHABLE 3
 #define ICMP6_CODE_PORT_UNREACHABLE 4
 #define REJECT_TTL 64
+#define REJECTS_PER_SECOND 1000        /* to a workload; as the kernel's icmp_msgs_per_sec */
+#define REJECTS_PER_SECOND_OUTSIDE 100 /* to the hosts outside that share an entry */
 
 /* What an ICMP error says in the place of an unreachable port: its type, its code, and an MTU in the lower half. */
 #define REJECT4_TOO_BIG (3 << 24 | 4 << 16) /* RFC 1191 */
@@ -226,6 +232,39 @@ static __always_inline bool answer_make(struct __sk_buff *skb, const struct pack
 	return !bpf_skb_store_bytes(skb, 0, answer->macs, bytes, BPF_F_RECOMPUTE_CSUM | BPF_F_INVALIDATE_HASH);
 }
 
+/* Returns whether the source of the packet is the frontend of a service, which might answer in its turn. */
+static __always_inline bool source_is_frontend(const struct packet *packet, __u8 scope)
+{
+	struct end end = { .port_be = packet->source_port_be };
+
+	if (packet->family == FAMILY_IPV4) {
+		end.address[2] = END_MAPPED;
+		end.address[3] = packet->source.v4;
+	} else {
+		copy_address(end.address, &packet->source);
+	}
+	return service_of(&end, packet->protocol, scope) != NULL;
+}
+
+/*
+ * Returns whether the sender of a packet gets a message that refuses it: a host that is no frontend (RFC 1122, section
+ * 3.2.2; RFC 4443, section 2.4), within its share of a second. endpoint_id: which endpoint it is; 0: it is outside.
+ */
+__global int reject_is_due(const struct packet *packet, __u32 endpoint_id)
+{
+	struct share_rate *rate;
+	__u32 index;
+
+	if (!packet || !packet_is_of_hosts(packet) ||
+	    source_is_frontend(packet, endpoint_id ? SERVICE_INSIDE : SERVICE_OUTSIDE))
+		return false;
+	index = endpoint_id & (REJECT_RATES - 1);
+	if (!endpoint_id)
+		index = REJECT_RATES | (outside_client(packet->source.halves) & (REJECT_RATES - 1));
+	rate = bpf_map_lookup_elem(&reject_rates, &index);
+	return rate && !rate_exceeds(rate, endpoint_id ? REJECTS_PER_SECOND : REJECTS_PER_SECOND_OUTSIDE);
+}
+
 /* Hands an answer to the workload that has sent the packet. */
 static __always_inline int answer_deliver(struct __sk_buff *skb, const struct endpoint_entry *endpoint)
 {
@@ -238,7 +277,8 @@ __global int packet_reject(struct __sk_buff *skb, const struct packet *packet, c
 {
 	struct answer *answer = (struct answer *)scratch();
 
-	if (!packet || !endpoint || !answer || !answer_make(skb, packet, answer, endpoint->mac, 0))
+	if (!packet || !endpoint || !answer || !reject_is_due(packet, endpoint->endpoint_id) ||
+	    !answer_make(skb, packet, answer, endpoint->mac, 0))
 		return TC_ACT_SHOT;
 	return answer_deliver(skb, endpoint);
 }
@@ -252,7 +292,7 @@ __global int packet_answer_back(struct __sk_buff *skb, const struct packet *pack
 	struct answer *answer = (struct answer *)scratch();
 	__u8 macs[2 * ETH_ALEN] __attribute__((aligned(4)));
 
-	if (!packet || !answer || bpf_skb_load_bytes(skb, ETH_ALEN, macs, ETH_ALEN) ||
+	if (!packet || !answer || !reject_is_due(packet, 0) || bpf_skb_load_bytes(skb, ETH_ALEN, macs, ETH_ALEN) ||
 	    bpf_skb_load_bytes(skb, 0, macs + ETH_ALEN, ETH_ALEN) || !answer_make(skb, packet, answer, macs, error))
 		return TC_ACT_SHOT;
 	return (int)bpf_redirect(skb->ifindex, 0);

@@ -133,6 +133,7 @@ class ShippedLayoutTest {
           port_usage,              __u32,          port_usage
           endpoint_rates,          __u32,          endpoint_rates
           namespace_rates,         __u32,          endpoint_rates
+          reject_rates,            __u32,          share_rate
           fragments4_overflow,     fragment4_key,  fragment_entry
           fragments6_overflow,     fragment6_key,  fragment_entry
           fragments4,              fragment4_key,  fragment_entry

@@ -108,6 +108,7 @@ class UpgradeKernelTest {
           "prefilter_tables",
           "redirect_proxies",
           "redirect_sockets",
+          "reject_rates",
           "service_gate",
           "service_tables",
           "service_cells",
@@ -436,7 +437,8 @@ class UpgradeKernelTest {
         List.of(
             "1 ready 256 [\"unspec:app=frontend\"] 10.210.0.2 fd00:210::2 Enabled",
             "2 ready 257 [\"unspec:app=backend\"] 10.210.0.3 fd00:210::3 Enabled",
-            "3 ready 259 [\"unspec:app=stranger\",\"user:tier=x\"] 10.210.0.4 fd00:210::4 Disabled"),
+            "3 ready 259 [\"unspec:app=stranger\",\"user:tier=x\"] 10.210.0.4 fd00:210::4"
+                + " Disabled"),
         endpoints);
     final JsonNode policy = agent.expect(200, "GET", "/policy", null).json();
     assertEquals(2, policy.get("revision").asLong());

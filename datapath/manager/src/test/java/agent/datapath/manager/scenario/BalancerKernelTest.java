@@ -23,6 +23,7 @@ import agent.maps.layout.ServiceGate;
 import agent.testkit.IpPacket;
 import agent.testkit.KernelTest;
 import agent.testkit.Packets;
+import agent.testkit.SpecialAddresses;
 import agent.types.IpAddress;
 import java.util.Arrays;
 import java.util.HashSet;
@@ -104,6 +105,38 @@ class BalancerKernelTest {
       node.receive(packet)
           .becomes(BalancerOutcome.TX, sentTo(family, PEER, BalancerNode.DEVICE, packet.ttl(16)));
     }
+  }
+
+  /** RFC 1812, section 5.2.2. A flow that has a backend is no exception. */
+  @Test
+  void shouldDropAPacketWhoseHeaderIsNotIntact() {
+    serve(Family.IPV4, UDP, PEER);
+    final IpPacket packet = toFrontend(Family.IPV4).udp(CLIENT, PORT);
+    final byte[] damaged = packet.bytes();
+    damaged[24] ^= 1;
+    node.receive(damaged).dropsFor(DropReason.MALFORMED);
+    assertEquals(0, node.map("balancer_flows").countEntries());
+    assertEquals(BalancerOutcome.TX, node.receive(packet).action());
+    node.receive(damaged).dropsFor(DropReason.MALFORMED);
+    final byte[] elsewhere =
+        BalancerNode.received(STRANGER.ipv4, FAR.ipv4).udp(CLIENT, PORT).bytes();
+    elsewhere[24] ^= 1;
+    node.receive(elsewhere).passes();
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldDropWhatNoHostHasSentToAFrontend(Family family) {
+    serve(family, TCP, PEER);
+    SpecialAddresses.invalid(family == Family.IPV6)
+        .forEach(
+            source -> {
+              node.receive(BalancerNode.received(source, frontend(family)).tcp(CLIENT, PORT).syn())
+                  .dropsFor(DropReason.INVALID_ADDRESS);
+              node.receive(BalancerNode.received(source, family.address(FAR)).udp(CLIENT, PORT))
+                  .passes();
+            });
+    assertEquals(0, node.map("balancer_flows").countEntries());
   }
 
   @Test

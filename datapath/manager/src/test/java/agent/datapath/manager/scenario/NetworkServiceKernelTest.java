@@ -235,6 +235,23 @@ class NetworkServiceKernelTest {
     }
   }
 
+  /** Hosts outside share what one entry lets pass; another has its own. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldLimitTheRejectionsOfASecondAndRejectNoFrontend(Family family) {
+    serve(family, NODE, UDP);
+    final byte[] frame = query(family, FAR, NODE, UDP, true).to(DEVICE_MAC).bytes();
+    int answers = 0;
+    for (int i = 0; i < 500; i++) {
+      answers += node.fromNetwork(frame).action() == Outcome.REDIRECT ? 1 : 0;
+    }
+    assertTrue(answers >= 100 && answers <= 200, answers + " answers");
+    final byte[] other = query(family, PEER, NODE, UDP, true).to(DEVICE_MAC).bytes();
+    assertEquals(Outcome.REDIRECT, node.fromNetwork(other).action());
+    node.services(family).putOutside(ID + 1, family.address(PEER), CLIENT, UDP, 0);
+    node.fromNetwork(other).dropsFor(DropReason.SERVICE_UNSERVED);
+  }
+
   /** The answer leaves by the device, to the router from which the packet came. */
   private void rejects(IpPacket packet, IpPacket answer) {
     final Outcome outcome = node.fromNetwork(packet.to(DEVICE_MAC));

@@ -3,12 +3,14 @@ package agent.datapath.manager.scenario;
 import static agent.datapath.manager.scenario.Family.slow;
 import static agent.datapath.manager.scenario.ScenarioHost.ALICE;
 import static agent.datapath.manager.scenario.ScenarioHost.BOB;
+import static agent.datapath.manager.scenario.ScenarioHost.PEER;
 import static agent.datapath.manager.scenario.ScenarioHost.STRANGER;
 import static agent.datapath.manager.scenario.WorkloadPolicy.SCTP;
 import static agent.datapath.manager.scenario.WorkloadPolicy.TCP;
 import static agent.datapath.manager.scenario.WorkloadPolicy.UDP;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.datapath.manager.scenario.ScenarioServices.Server;
 import agent.maps.layout.DropReason;
@@ -105,6 +107,36 @@ class RejectKernelTest {
     gone(family, UDP);
     node.fromWorkload(ALICE, fragments.get(1)).dropsFor(DropReason.SERVICE_UNSERVED);
     assertEquals(Outcome.REDIRECT, node.fromWorkload(ALICE, fragments.getFirst()).action());
+  }
+
+  /** Each of two frontends would answer what the other says. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldNotAnswerAFrontend(Family family) {
+    node.without(EndpointOption.SOURCE_IP_VERIFICATION).with(ALICE, EndpointOption.SERVICES);
+    serve(family, UDP);
+    node.services(family).put(ID + 1, PEER, CLIENT, UDP, 0);
+    final IpPacket packet =
+        family.packet(PEER, STRANGER).from(ALICE.mac()).to(ALICE.hostMac()).udp(CLIENT, PORT);
+    node.fromWorkload(ALICE, packet).dropsFor(DropReason.SERVICE_UNSERVED);
+    final Outcome other = node.fromWorkload(ALICE, packet.udp(CLIENT + 1, PORT));
+    assertEquals(Outcome.REDIRECT, other.action());
+  }
+
+  /** The other workload has a share of its own. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldLimitTheAnswersOfASecond(Family family) {
+    node.with(BOB, EndpointOption.SERVICES);
+    serve(family, UDP);
+    final byte[] packet = udp(family).bytes();
+    int answers = 0;
+    for (int i = 0; i < 3_000; i++) {
+      answers += node.fromWorkload(ALICE, packet).action() == Outcome.REDIRECT ? 1 : 0;
+    }
+    assertTrue(answers >= 1_000 && answers <= 2_000, answers + " answers");
+    final IpPacket others = family.packet(BOB, STRANGER).udp(CLIENT, PORT);
+    assertEquals(Outcome.REDIRECT, node.fromWorkload(BOB, others).action());
   }
 
   private void rejects(IpPacket packet, IpPacket answer) {

@@ -121,6 +121,7 @@ final class ScenarioKernel {
               "events_lost",
               "event_gate",
               "namespace_rates",
+              "reject_rates",
               "interfaces",
               "socket_metrics",
               "redirect_proxies",
