@@ -27,6 +27,7 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Function;
 import java.util.function.Supplier;
@@ -41,6 +42,7 @@ import org.apache.logging.log4j.Logger;
 final class NodeProxies implements AutoCloseable {
   static final String MODULE = "proxies";
 
+  private static final int ENFORCE_SECONDS = 5;
   private static final Logger LOGGER = LogManager.getLogger(NodeProxies.class);
 
   private final RedirectProxy redirect;
@@ -52,6 +54,8 @@ final class NodeProxies implements AutoCloseable {
   private final Map<RedirectKind, String> failures = new EnumMap<>(RedirectKind.class);
   private final Map<RequestRecord.Verdict, LongAdder> requests =
       new EnumMap<>(RequestRecord.Verdict.class);
+  private CompletableFuture<Void> pass = CompletableFuture.completedFuture(null);
+  private CompletableFuture<Void> nextPass;
   private volatile HttpProxy http;
   private volatile DnsProxy dns;
 
@@ -133,6 +137,39 @@ final class NodeProxies implements AutoCloseable {
     return CompletableFuture.runAsync(() -> kinds.forEach(this::start), starting);
   }
 
+  /**
+   * Has what the proxies have open obey the policies that are published now. Completes when that is
+   * so, or after a time in which a proxy does not answer; does not fail. Calls during a pass share
+   * the next one.
+   */
+  synchronized CompletableFuture<Void> enforce() {
+    if (http == null && dns == null) {
+      return CompletableFuture.completedFuture(null);
+    }
+    if (nextPass != null) {
+      return nextPass;
+    }
+    if (pass.isDone()) {
+      pass = beginPass();
+      return pass;
+    }
+    nextPass = pass.thenComposeAsync(ended -> beginNextPass());
+    return nextPass;
+  }
+
+  private synchronized CompletableFuture<Void> beginNextPass() {
+    pass = nextPass;
+    nextPass = null;
+    return beginPass();
+  }
+
+  private CompletableFuture<Void> beginPass() {
+    final CompletableFuture<Void> none = CompletableFuture.completedFuture(null);
+    return CompletableFuture.allOf(
+            http().map(HttpProxy::enforce).orElse(none), dns().map(DnsProxy::enforce).orElse(none))
+        .completeOnTimeout(null, ENFORCE_SECONDS, TimeUnit.SECONDS);
+  }
+
   private void start(RedirectKind kind) {
     if (kind == RedirectKind.NONE || serves(Set.of(kind))) {
       return;
@@ -212,6 +249,7 @@ final class NodeProxies implements AutoCloseable {
     for (final RedirectKind kind : RedirectKind.values()) {
       counters(kind).ifPresent(counters -> counters.forget(endpointId));
     }
+    enforce();
   }
 
   /** Opens the access log by its name again. */

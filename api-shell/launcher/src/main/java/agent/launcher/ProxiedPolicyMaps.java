@@ -40,7 +40,13 @@ final class ProxiedPolicyMaps implements PolicyMapProxy {
       int endpointId, int identity, Collection<PolicyEntry> desired) {
     final Set<RedirectKind> kinds = EnumSet.noneOf(RedirectKind.class);
     add(desired, kinds);
-    return with(kinds, () -> maps.synchronize(endpointId, identity, desired));
+    return with(kinds, () -> maps.synchronize(endpointId, identity, desired))
+        .thenCompose(written -> proxies.enforce().thenApply(done -> written));
+  }
+
+  @Override
+  public CompletableFuture<Void> enforceOnOpenFlows() {
+    return proxies.enforce();
   }
 
   /** Returns a writer of the ipcache whose calls keep their order with those of the maps. */
@@ -53,9 +59,17 @@ final class ProxiedPolicyMaps implements PolicyMapProxy {
 
       @Override
       public CompletableFuture<Void> apply(Collection<IpcacheChange> changes) {
-        return with(Set.of(), () -> ipcache.apply(changes));
+        final CompletableFuture<Void> written = with(Set.of(), () -> ipcache.apply(changes));
+        return changes.stream().anyMatch(ProxiedPolicyMaps::changesAnEndpoint)
+            ? written.thenCompose(done -> proxies.enforce())
+            : written;
       }
     };
+  }
+
+  /** An endpoint has another identity, or is gone: flows of it may be open. */
+  private static boolean changesAnEndpoint(IpcacheProxy.IpcacheChange change) {
+    return change.before() != null && change.before().endpointId() != 0;
   }
 
   private static void add(Collection<PolicyEntry> entries, Set<RedirectKind> kinds) {

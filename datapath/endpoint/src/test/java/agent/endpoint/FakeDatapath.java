@@ -41,6 +41,10 @@ final class FakeDatapath implements EndpointProxy, PolicyMapProxy, IpcacheProxy 
 
   final Set<Integer> remembered = new TreeSet<>();
   boolean hasLinks = true;
+
+  /** What happens where proxies are to obey what is written. */
+  Runnable onEnforced = () -> {};
+
   final Map<Prefix, IpcacheEntry> ipcache = new TreeMap<>();
   final List<String> calls = new ArrayList<>();
 
@@ -126,6 +130,12 @@ final class FakeDatapath implements EndpointProxy, PolicyMapProxy, IpcacheProxy 
     }
     attached.remove(endpointId);
     return done(call, null);
+  }
+
+  @Override
+  public CompletableFuture<Void> enforceOnOpenFlows() {
+    onEnforced.run();
+    return CompletableFuture.completedFuture(null);
   }
 
   @Override

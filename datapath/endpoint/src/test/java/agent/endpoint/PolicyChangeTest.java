@@ -84,6 +84,16 @@ class PolicyChangeTest {
   }
 
   @Test
+  void shouldHaveOpenFlowsObeyWhenItIsWrittenAndBeforeItAnswers() {
+    final List<String> seen = new ArrayList<>();
+    agent.datapath.onEnforced = () -> seen.add(webLetsIn(CLIENT, 80) + " " + webLetsIn(OTHER, 80));
+    agent.importRules(allowIngress("app=web", "app=client", 80));
+    assertEquals("true false", seen.getLast());
+    agent.importRules(denyIngress("app=web", "app=client", 80));
+    assertEquals("false false", seen.getLast());
+  }
+
+  @Test
   void shouldLeaveTheRevisionOfARuleWithEveryEndpoint() {
     final PolicySnapshot snapshot = agent.importRules(allowIngress("app=web", "app=client", 80));
     for (final String id : List.of("1", "2", "3")) {

@@ -6,7 +6,12 @@ import agent.policy.request.HttpVerdict;
 import agent.policy.request.RedirectCounters.Count;
 import agent.policy.request.RedirectCounters.FlowCounters;
 import io.netty.channel.Channel;
+import io.netty.channel.ChannelOption;
 import io.netty.util.concurrent.Ticker;
+import java.util.ArrayList;
+import java.util.IdentityHashMap;
+import java.util.List;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 
 /** A connection of a client, and the one to its server; used on one event loop only. */
@@ -22,6 +27,11 @@ final class ClientConnection {
   private final LogFile<RequestRecord> log;
   private final TimeLimit head;
   private final TimeLimit idle;
+  private final Channel client;
+
+  /** The requests that are allowed and have not ended, and that of a tunnel, as they were judged. */
+  private final Map<Exchange, JudgedRequest> exchanges = new IdentityHashMap<>(2);
+
   private RedirectedFlow flow;
   private long readNs;
   private Upstream upstream;
@@ -50,6 +60,7 @@ final class ClientConnection {
     this.counters = counters;
     this.counted = counted;
     this.log = log;
+    this.client = client;
     ticker = client.eventLoop().ticker();
     readNs = ticker.nanoTime();
     head = new TimeLimit(client, context.headTimeout());
@@ -142,6 +153,64 @@ final class ClientConnection {
     flow = now;
     readNs = ticker.nanoTime();
     return isOther;
+  }
+
+  /** A request is allowed, and goes on until {@link #left}. */
+  void began(Exchange exchange, JudgedRequest request) {
+    exchanges.put(exchange, request);
+  }
+
+  void left(Exchange exchange) {
+    exchanges.remove(exchange);
+  }
+
+  Channel client() {
+    return client;
+  }
+
+  /**
+   * Ends what policy does not allow any more: requests, or the connection where none is left. A
+   * request that is judged later is not concerned.
+   */
+  void enforce() {
+    if (!client.isOpen()) {
+      return;
+    }
+    refresh();
+    if (!context.policies().admits(flow)) {
+      reset();
+      return;
+    }
+    final List<Exchange> denied = new ArrayList<>(0);
+    exchanges.forEach(
+        (exchange, request) -> {
+          if (!context.policies().http(flow, request).allowed()) {
+            denied.add(exchange);
+          }
+        });
+    if (!denied.isEmpty() && denied.size() == exchanges.size()) {
+      reset();
+    } else {
+      denied.forEach(this::revoke);
+    }
+  }
+
+  private void revoke(Exchange exchange) {
+    left(exchange);
+    count(Count.REQUEST_DENIED);
+    exchange.revoke();
+  }
+
+  /** Ends the connections of both sides, with what their sockets hold. */
+  void reset() {
+    List.copyOf(exchanges.keySet()).forEach(this::revoke);
+    if (upstream != null) {
+      upstream.reset();
+    }
+    if (client.isOpen()) {
+      client.config().setOption(ChannelOption.SO_LINGER, 0);
+      client.close();
+    }
   }
 
   Upstream upstream() {

@@ -177,6 +177,7 @@ final class ClientHandler extends ChannelInboundHandlerAdapter {
 
   /** A request and its response have ended. */
   void ended(Channel client, boolean isKept) {
+    connection.left(exchange);
     exchange = null;
     if (decoder == null) {
       return;
@@ -204,6 +205,7 @@ final class ClientHandler extends ChannelInboundHandlerAdapter {
 
   /** Ends the connection or the stream after what was written. */
   void close(Channel client) {
+    connection.left(exchange);
     exchange = null;
     if (isClosing) {
       return;
@@ -231,6 +233,7 @@ final class ClientHandler extends ChannelInboundHandlerAdapter {
 
   /** Ends the connection or the stream within a response, so that the client sees that. */
   void abort(Channel client, Http2Error error) {
+    connection.left(exchange);
     exchange = null;
     isClosing = true;
     if (decoder == null) {
@@ -263,6 +266,7 @@ final class ClientHandler extends ChannelInboundHandlerAdapter {
   public void channelInactive(ChannelHandlerContext ctx) {
     isClosing = true;
     final Exchange ended = exchange;
+    connection.left(ended);
     exchange = null;
     if (ended != null) {
       ended.clientClosed();

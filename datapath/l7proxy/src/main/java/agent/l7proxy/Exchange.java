@@ -74,11 +74,7 @@ final class Exchange {
     connection.upstream().open(this);
   }
 
-  /**
-   * The head of a request: judges it, and asks for a connection to the server.
-   *
-   * @param isWhole whether there is no body and no end to come
-   */
+  /** The head of a request; isWhole: there is no body and no end to come. */
   void start(HttpRequest head, boolean isWhole) {
     isRequestEnded = isWhole;
     connection.count(Count.REQUEST_RECEIVED);
@@ -101,10 +97,18 @@ final class Exchange {
       reply(text(HttpResponseStatus.FORBIDDEN, LocalReply.DENIED));
       return;
     }
+    connection.began(this, request);
     timers.start(connection.context(), request, this::timedOut);
     if (!handler.isUpgrading()) {
       open();
     }
+  }
+
+  /** Policy does not allow it any more: a tunnel ends, too. */
+  void revoke() {
+    Upstream.reset(server);
+    report.ended(Verdict.DENIED, response == null ? 0 : response.status());
+    abort("not allowed any more", Http2Error.CANCEL);
   }
 
   private void open() {

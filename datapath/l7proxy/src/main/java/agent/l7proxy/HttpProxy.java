@@ -13,6 +13,7 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
+import io.netty.channel.EventLoop;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
 import io.netty.channel.RecvByteBufAllocator;
@@ -25,8 +26,13 @@ import io.netty.util.internal.logging.Log4J2LoggerFactory;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
@@ -54,6 +60,7 @@ public final class HttpProxy implements AutoCloseable {
   private final PooledByteBufAllocator allocator;
   private final EventLoopGroup loops;
   private final LogFile<RequestRecord> log;
+  private final Set<ClientConnection> clients = ConcurrentHashMap.newKeySet();
   private final List<Channel> listeners = new ArrayList<>();
   private int firstPort;
 
@@ -190,8 +197,41 @@ public final class HttpProxy implements AutoCloseable {
     final ClientConnection connection =
         new ClientConnection(
             context, flow.get(), port, channel, counters.of(flow.get()), counted, log);
+    clients.add(connection);
+    channel.closeFuture().addListener(closed -> clients.remove(connection));
     context.transport().limitInput(channel.pipeline());
     channel.pipeline().addLast(new ProtocolDetector(connection));
+  }
+
+  /**
+   * Has what is open obey the policies that are published now: requests that are denied end at once
+   * in both directions, tunnels and streams too.
+   *
+   * @return complete when that is so; does not fail
+   */
+  public CompletableFuture<Void> enforce() {
+    final Map<EventLoop, List<ClientConnection>> byLoop = new HashMap<>();
+    for (final ClientConnection connection : clients) {
+      byLoop
+          .computeIfAbsent(connection.client().eventLoop(), loop -> new ArrayList<>())
+          .add(connection);
+    }
+    return CompletableFuture.allOf(
+        byLoop.entrySet().stream()
+            .map(each -> CompletableFuture.runAsync(() -> enforce(each.getValue()), each.getKey()))
+            .map(done -> done.exceptionally(closing -> null))
+            .toArray(CompletableFuture<?>[]::new));
+  }
+
+  private static void enforce(List<ClientConnection> connections) {
+    for (final ClientConnection connection : connections) {
+      try {
+        connection.enforce();
+      } catch (RuntimeException e) {
+        LOGGER.error("{}: {}", connection.flow(), e.getMessage(), e);
+        connection.reset();
+      }
+    }
   }
 
   /** Returns the first of the ports that it listens on. */

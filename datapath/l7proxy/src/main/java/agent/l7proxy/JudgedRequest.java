@@ -53,6 +53,9 @@ final class JudgedRequest implements HttpRequest {
   private boolean isWebSocket;
   private boolean wantsClose;
 
+  /** The fields as they were judged; null: they have not changed since. */
+  private HttpHeaders judgedHeaders;
+
   private JudgedRequest(
       io.netty.handler.codec.http.HttpRequest head, boolean isHttp2, boolean isServerHttp2) {
     this.head = head;
@@ -258,6 +261,7 @@ final class JudgedRequest implements HttpRequest {
     }
     final List<String> logged = new ArrayList<>();
     final HttpHeaders headers = head.headers();
+    judgedHeaders = headers.copy();
     for (final HeaderChange change : changes) {
       final boolean isFixed = FRAMING.contains(change.name().toLowerCase(Locale.ROOT));
       switch (change.action()) {
@@ -364,8 +368,7 @@ final class JudgedRequest implements HttpRequest {
 
   @Override
   public boolean hasHeader(String name, String value) {
-    return value == null
-        ? head.headers().contains(name)
-        : head.headers().contains(name, value, false);
+    final HttpHeaders headers = judgedHeaders == null ? head.headers() : judgedHeaders;
+    return value == null ? headers.contains(name) : headers.contains(name, value, false);
   }
 }

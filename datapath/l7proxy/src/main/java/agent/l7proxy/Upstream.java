@@ -10,6 +10,7 @@ import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.ChannelPipeline;
+import io.netty.channel.socket.SocketChannel;
 import io.netty.handler.codec.http.HttpRequestEncoder;
 import io.netty.handler.codec.http2.Http2FrameCodec;
 import io.netty.handler.codec.http2.Http2FrameCodecBuilder;
@@ -147,6 +148,28 @@ final class Upstream {
     if (shared != null) {
       List.copyOf(shared).forEach(Channel::close);
     }
+  }
+
+  /** Ends all connections with what their sockets hold. */
+  void reset() {
+    isClosed = true;
+    if (kept != null) {
+      reset(kept);
+    }
+    if (shared != null) {
+      List.copyOf(shared).forEach(Upstream::reset);
+    }
+  }
+
+  /** Closes a connection so that what its socket holds is not sent, or ends a stream. */
+  static void reset(Channel channel) {
+    if (channel == null) {
+      return;
+    }
+    if (channel instanceof SocketChannel && channel.isOpen()) {
+      channel.config().setOption(ChannelOption.SO_LINGER, 0);
+    }
+    channel.close();
   }
 
   private void connect(Exchange exchange) {

@@ -39,6 +39,7 @@ final class ProxyBench implements RedirectProxy, RequestPolicies, AutoCloseable 
   volatile Function<HttpRequest, HttpVerdict> rule = request -> HttpVerdict.ALLOWED;
   volatile Set<PolicyDirection> redirecting = EnumSet.of(PolicyDirection.EGRESS);
   volatile boolean isKnown = true;
+  volatile boolean admits = true;
   final AtomicInteger failingJoins = new AtomicInteger();
   volatile int serverPort;
   volatile int clientEndpoint = 7;
@@ -152,6 +153,11 @@ final class ProxyBench implements RedirectProxy, RequestPolicies, AutoCloseable 
   @Override
   public boolean dns(RedirectedFlow flow, String name) {
     throw new AssertionError("not a DNS proxy");
+  }
+
+  @Override
+  public boolean admits(RedirectedFlow flow) {
+    return admits;
   }
 
   @Override

@@ -85,6 +85,16 @@ final class PublishedPolicies implements RequestPolicies {
   }
 
   @Override
+  public boolean admits(RedirectedFlow flow) {
+    final Snapshot now = snapshot;
+    return !hasNoEndpoint(flow)
+        && (flow.clientEndpoint() == 0
+            || admits(now.of(flow.clientEndpoint()), PolicyDirection.EGRESS, flow))
+        && (flow.serverEndpoint() == 0
+            || admits(now.of(flow.serverEndpoint()), PolicyDirection.INGRESS, flow));
+  }
+
+  @Override
   public RedirectKind redirect(RedirectedFlow flow, PolicyDirection direction) {
     final int endpoint =
         direction == PolicyDirection.EGRESS ? flow.clientEndpoint() : flow.serverEndpoint();
@@ -155,6 +165,12 @@ final class PublishedPolicies implements RequestPolicies {
       }
     }
     return false;
+  }
+
+  private static boolean admits(
+      ResolvedPolicy policy, PolicyDirection direction, RedirectedFlow flow) {
+    final PolicyVerdict verdict = verdict(policy, direction, flow);
+    return verdict != null && !verdict.isDeny();
   }
 
   private static boolean matches(List<NamePattern> patterns, String name) {

@@ -30,6 +30,7 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -44,8 +45,11 @@ class ProxyTunnelsKernelTest {
   private static final int TARGET_PORT = 9090;
   private static final long LONGEST_SEC = 10;
   private static final int LARGE = 300_000;
+  private static final long AFTER_DENIAL_MS = 400;
 
   private final List<String> reached = new CopyOnWriteArrayList<>();
+  private volatile Numbers up;
+  private volatile Numbers down;
   private TestNode node;
   private ClientAndServer pair;
 
@@ -56,7 +60,8 @@ class ProxyTunnelsKernelTest {
     final HttpHandler plain = exchange -> exchange.getResponseSender().send("plain");
     final HttpHandler sockets =
         Handlers.path(plain)
-            .addExactPath("/socket", Handlers.websocket((exchange, channel) -> greet(channel)));
+            .addExactPath("/socket", Handlers.websocket((exchange, channel) -> greet(channel)))
+            .addExactPath("/count", Handlers.websocket((exchange, channel) -> count(channel)));
     final HttpHandler all = new ConnectHandler(sockets);
     final Undertow undertow =
         pair.server()
@@ -99,6 +104,48 @@ class ProxyTunnelsKernelTest {
             });
     channel.resumeReceives();
     WebSockets.sendText("welcome", channel, null);
+  }
+
+  /** Sends numbers all the time, and keeps the last one that comes. */
+  private void count(WebSocketChannel channel) {
+    channel
+        .getReceiveSetter()
+        .set(
+            new AbstractReceiveListener() {
+              @Override
+              protected void onFullTextMessage(WebSocketChannel from, BufferedTextMessage text) {
+                up.got.set(Integer.parseInt(text.getData()));
+              }
+            });
+    channel.resumeReceives();
+    down.pour(number -> WebSockets.sendTextBlocking(number, channel));
+  }
+
+  /** The numbers that one end sends, and the last that the other one has got. */
+  private static final class Numbers {
+    private final AtomicInteger sent = new AtomicInteger();
+    private final AtomicInteger got = new AtomicInteger();
+
+    private interface Sender {
+      void send(String text) throws Exception;
+    }
+
+    /** Sends until that fails. */
+    void pour(Sender sender) {
+      Thread.ofPlatform()
+          .daemon()
+          .start(
+              () -> {
+                try {
+                  while (true) {
+                    sender.send(Integer.toString(sent.incrementAndGet()));
+                    Thread.sleep(2);
+                  }
+                } catch (Exception e) {
+                  // the proxy has reset it
+                }
+              });
+    }
   }
 
   @AfterEach
@@ -219,6 +266,64 @@ class ProxyTunnelsKernelTest {
                 "--next",
                 url + "/plain"));
         assertEquals(List.of("GET /socket", "GET /plain"), reached);
+      }
+    }
+  }
+
+  /** Returns what comes of numbers that were sent after the policy was changed. */
+  private void countAcrossDenial(HttpClient http, String address, String denial) throws Exception {
+    up = new Numbers();
+    down = new Numbers();
+    final Received received = new Received();
+    final WebSocket socket = open(http, address, "/count", received);
+    up.pour(number -> socket.sendText(number, true).get(LONGEST_SEC, TimeUnit.SECONDS));
+    while (up.got.get() < 20) {
+      assertTrue(Integer.parseInt(received.next()) > 0);
+    }
+    pair.agent().expect(200, "PUT", "/policy?replace=true", denial);
+    final int sentUp = up.sent.get();
+    final int sentDown = down.sent.get();
+    Thread.sleep(AFTER_DENIAL_MS);
+    assertTrue(up.got.get() <= sentUp, up.got + " reached the server, denied after " + sentUp);
+    for (String next = received.messages.poll(); next != null; next = received.messages.poll()) {
+      final boolean isNumber = Character.isDigit(next.charAt(0));
+      assertTrue(
+          !isNumber || Integer.parseInt(next) <= sentDown,
+          next + " reached the client, denied after " + sentDown);
+    }
+    socket.abort();
+  }
+
+  @Test
+  void shouldPassNothingOfAWebSocketOnceItsDenialIsAnswered() throws Exception {
+    final String ofRequest =
+        """
+        [{"labels": [{"key": "name", "value": "requests"}],
+          "endpointSelector": {"matchLabels": {"app": "client"}}, "egress": [{"toPorts": [
+            {"ports": [{"port": "8080", "protocol": "TCP"}],
+             "rules": {"http": [{"path": "/plain"}]}}]}]}]
+        """;
+    final String ofFlow =
+        """
+        [{"labels": [{"key": "name", "value": "requests"}],
+          "endpointSelector": {"matchLabels": {"app": "client"}},
+          "egressDeny": [{"toEndpoints": [{"matchLabels": {"app": "server"}}]}]}]
+        """;
+    for (final String denial : List.of(ofRequest, ofFlow)) {
+      for (final String address : pair.urlHosts()) {
+        pair.allow("egress", "{\"method\": \"GET\", \"path\": \"/count\"}");
+        pair.client()
+            .namespace()
+            .run(
+                () -> {
+                  final HttpClient http = HttpClient.newHttpClient();
+                  try {
+                    countAcrossDenial(http, address, denial);
+                  } finally {
+                    http.shutdownNow();
+                  }
+                  return null;
+                });
       }
     }
   }

@@ -13,6 +13,9 @@ final class DnsExchange {
   interface Client {
     RedirectedFlow flow();
 
+    /** Reads the identities of the ends of the flow again. */
+    void refresh();
+
     /** Sends a reply, or drops it where the client does not take it. */
     void reply(byte[] message);
 
@@ -38,6 +41,9 @@ final class DnsExchange {
   DnsQuestion question;
   Upstream upstream;
   long deadlineNs;
+
+  /** How often the policies had changed when it was judged. */
+  long judged;
 
   /** The identifier toward the server. */
   int identifier;

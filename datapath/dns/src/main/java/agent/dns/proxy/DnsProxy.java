@@ -14,6 +14,7 @@ import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
@@ -96,6 +97,23 @@ public final class DnsProxy implements AutoCloseable {
     upstreams.closeAll();
     connections.closeAll();
     ports.close();
+  }
+
+  /**
+   * Has what is open obey the policies that are published now: connections that are denied end at
+   * once in both directions, and answers to questions that are denied are not given.
+   *
+   * @return complete when that is so
+   */
+  public CompletableFuture<Void> enforce() {
+    final CompletableFuture<Void> done = new CompletableFuture<>();
+    loop.tell(
+        () -> {
+          exchanges.policiesChanged();
+          connections.enforce();
+          done.complete(null);
+        });
+    return done;
   }
 
   /** Returns the first of the consecutive ports. */

@@ -38,6 +38,8 @@ final class Exchanges {
 
   private final Deque<DnsExchange> held = new ArrayDeque<>();
 
+  private long policyChanges;
+
   Exchanges(DnsProxyContext context, ProxyLoop loop, EndpointUse.Table uses) {
     this.context = context;
     this.loop = loop;
@@ -61,6 +63,11 @@ final class Exchanges {
 
   RedirectCounters redirectCounters() {
     return redirectCounters;
+  }
+
+  /** Questions that have no answer yet are judged again before they get one. */
+  void policiesChanged() {
+    policyChanges++;
   }
 
   /** A client sent a message. */
@@ -99,6 +106,7 @@ final class Exchanges {
       return false;
     }
     exchange.deadlineNs = loop.nowNs() + context.times().answer().toNanos();
+    exchange.judged = policyChanges;
     outstanding(exchange, 1);
     if (!exchange.upstream.ask(exchange)) {
       exchange.isDone = true;
@@ -197,7 +205,22 @@ final class Exchanges {
     }
   }
 
+  private boolean isStillAllowed(DnsExchange exchange) {
+    if (exchange.judged == policyChanges) {
+      return true;
+    }
+    exchange.client.refresh();
+    return context.policies().dns(exchange.client.flow(), exchange.question.policyName());
+  }
+
   private void release(DnsExchange exchange) {
+    if (!isStillAllowed(exchange)) {
+      count(DnsCounter.DENIED);
+      exchange.counters.add(Count.REQUEST_DENIED);
+      exchange.client.reply(exchange.question.reply(context.deniedCode()));
+      end(exchange, context.deniedCode(), Verdict.DENIED);
+      return;
+    }
     final byte[] answer = exchange.answer;
     count(DnsCounter.FORWARDED);
     exchange.counters.add(Count.RESPONSE_FORWARDED);

@@ -12,6 +12,7 @@ import java.net.StandardSocketOptions;
 import java.nio.channels.DatagramChannel;
 import java.nio.channels.NetworkChannel;
 import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ThreadLocalRandom;
@@ -99,6 +100,15 @@ final class PortBlock implements AutoCloseable {
     final List<NetworkChannel> all = new ArrayList<>(datagrams);
     all.addAll(servers);
     all.forEach(PortBlock::close);
+  }
+
+  /** Has a socket send nothing more of what it holds when it closes. */
+  static void discard(SocketChannel channel) {
+    try {
+      channel.setOption(StandardSocketOptions.SO_LINGER, 0);
+    } catch (IOException e) {
+      // It is closed, or holds nothing yet.
+    }
   }
 
   /** Closes a socket; what fails then cannot be repaired. */

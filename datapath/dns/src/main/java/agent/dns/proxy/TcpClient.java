@@ -98,7 +98,7 @@ final class TcpClient implements DnsExchange.Client, ProxyLoop.Socket {
 
   private void step() throws IOException {
     if (messages.hasMessage()) {
-      flow = owner.refresh(flow, port);
+      refresh();
     }
     while (hasRoom() && messages.hasMessage()) {
       owner.exchanges().onMessage(this, messages.next());
@@ -139,6 +139,21 @@ final class TcpClient implements DnsExchange.Client, ProxyLoop.Socket {
     if (outstanding == 0 && nowNs - usedNs >= mostNs) {
       close();
     }
+  }
+
+  /** Reads the identities of its ends again. */
+  @Override
+  public void refresh() {
+    flow = owner.refresh(flow, port);
+  }
+
+  /** Closes both connections, and sends nothing of what their sockets hold. */
+  void reset() {
+    if (upstream != null) {
+      upstream.reset();
+    }
+    PortBlock.discard(channel);
+    close();
   }
 
   void close() {

@@ -147,6 +147,18 @@ final class TcpClients {
     }
   }
 
+  /** Ends the connections whose flow policy does not allow any more. */
+  void enforce() {
+    for (final TcpClient client : List.copyOf(clients)) {
+      client.refresh();
+      if (!context.policies().admits(client.flow())) {
+        exchanges.problem(
+            DnsCounter.DENIED, client.flow(), "the connection is not allowed any more");
+        client.reset();
+      }
+    }
+  }
+
   /** Closes connections that were not used for a while, and accepts again. */
   void step() {
     paused.forEach(key -> key.interestOps(SelectionKey.OP_ACCEPT));

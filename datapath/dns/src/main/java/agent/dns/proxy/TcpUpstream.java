@@ -153,6 +153,13 @@ final class TcpUpstream implements DnsExchange.Upstream, ProxyLoop.Socket {
     outstanding.takeAll().forEach(owner.exchanges()::onServerFailed);
   }
 
+  /** What its socket holds is not sent when it closes. */
+  void reset() {
+    if (!isClosed) {
+      PortBlock.discard(channel);
+    }
+  }
+
   void close() {
     if (!isClosed) {
       isClosed = true;

@@ -25,7 +25,7 @@ final class UdpClients implements ProxyLoop.Socket {
   /** The sender of one message. */
   private final class Sender implements DnsExchange.Client {
     private final InetSocketAddress address;
-    private final RedirectedFlow flow;
+    private RedirectedFlow flow;
 
     private Sender(InetSocketAddress address, RedirectedFlow flow) {
       this.address = address;
@@ -35,6 +35,11 @@ final class UdpClients implements ProxyLoop.Socket {
     @Override
     public RedirectedFlow flow() {
       return flow;
+    }
+
+    @Override
+    public void refresh() {
+      flow = redirect.refresh(flow, port);
     }
 
     @Override

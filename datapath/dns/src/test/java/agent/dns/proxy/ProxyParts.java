@@ -81,6 +81,11 @@ final class ProxyParts implements AutoCloseable {
     }
 
     @Override
+    public void refresh() {
+      // its ends keep their identities
+    }
+
+    @Override
     public void reply(byte[] message) {
       replies.add(message);
     }

@@ -50,6 +50,8 @@ final class ProxyRig implements AutoCloseable {
   /** The identity of servers that may not be asked. */
   volatile int deniedServer;
 
+  volatile boolean admits = true;
+
   final Set<String> denied = ConcurrentHashMap.newKeySet();
   final List<Found> found = new CopyOnWriteArrayList<>();
   final List<DnsObserver.Event> events = new CopyOnWriteArrayList<>();
@@ -66,6 +68,11 @@ final class ProxyRig implements AutoCloseable {
     @Override
     public boolean dns(RedirectedFlow flow, String name) {
       return !denied.contains(name) && flow.serverIdentity() != deniedServer;
+    }
+
+    @Override
+    public boolean admits(RedirectedFlow flow) {
+      return admits;
     }
 
     @Override

@@ -85,7 +85,18 @@ final class UpdateRealization {
       steps.thenAwait(() -> settled(ipcache.removeOutside(update.outside().removed())));
     }
     write(steps, update.cleanups());
-    return steps.thenAwait(this::allAsked).then(this::end);
+    steps.thenAwait(this::allAsked);
+    if (mayRevoke()) {
+      steps.thenAwait(policyMaps::enforceOnOpenFlows);
+    }
+    return steps.then(this::end);
+  }
+
+  /** New identities alone, such as those of a name that was looked up, deny nothing. */
+  private boolean mayRevoke() {
+    return !update.endpoints().isEmpty()
+        || !update.cleanups().isEmpty()
+        || !update.outside().removed().isEmpty();
   }
 
   /**

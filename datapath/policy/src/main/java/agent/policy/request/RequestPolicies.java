@@ -22,6 +22,14 @@ public interface RequestPolicies {
   boolean dns(RedirectedFlow flow, String name);
 
   /**
+   * Returns whether the policies of both ends let the flow exist at all, whatever is asked in it. A
+   * flow that a proxy has open ends where they do not any more.
+   */
+  default boolean admits(RedirectedFlow flow) {
+    return true;
+  }
+
+  /**
    * Returns the proxy that the policy of one end sends a flow to; {@code NONE}: it sends it to
    * none, or this end is no endpoint of this node.
    *

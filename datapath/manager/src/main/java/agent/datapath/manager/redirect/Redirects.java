@@ -30,6 +30,7 @@ public final class Redirects implements RedirectProxy, Check {
   private final DatapathContext context;
   private final ProxiedFlows flows;
   private final JudgedServers servers;
+  private final FlowIdentities identities;
   private final RedirectMap proxies;
   private final RedirectMap sockets;
   private final MapRounds rounds;
@@ -46,6 +47,7 @@ public final class Redirects implements RedirectProxy, Check {
     this.context = context;
     flows = new ProxiedFlows(maps);
     servers = new JudgedServers(maps);
+    identities = new FlowIdentities(maps, context.worldIdentity4(), context.worldIdentity6());
     proxies = new RedirectMap(maps.get(NodeMaps.REDIRECT_PROXIES));
     sockets = new RedirectMap(maps.get(NodeMaps.REDIRECT_SOCKETS));
     rounds = new MapRounds(faults, repairs, List.of(proxies.guarded(), sockets.guarded()));
@@ -103,6 +105,11 @@ public final class Redirects implements RedirectProxy, Check {
   @Override
   public Optional<String> refusal(RedirectedFlow flow) {
     return servers.refusal(flow);
+  }
+
+  @Override
+  public RedirectedFlow refresh(RedirectedFlow flow, int port) {
+    return identities.refresh(RedirectProxy.super.refresh(flow, port));
   }
 
   @Override

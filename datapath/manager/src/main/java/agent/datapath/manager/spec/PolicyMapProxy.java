@@ -53,6 +53,16 @@ public interface PolicyMapProxy {
   CompletableFuture<PolicyDelta> synchronize(
       int endpointId, int identity, Collection<PolicyEntry> desired);
 
+  /**
+   * Has flows that proxies have open obey the policies that are written and published: what these
+   * deny ends at once in both directions.
+   *
+   * @return complete when that is so; does not fail
+   */
+  default CompletableFuture<Void> enforceOnOpenFlows() {
+    return CompletableFuture.completedFuture(null);
+  }
+
   /** Synchronizes the policy map of an endpoint that shares it with no other. */
   default CompletableFuture<PolicyDelta> synchronize(
       int endpointId, Collection<PolicyEntry> desired) {
