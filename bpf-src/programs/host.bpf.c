@@ -73,6 +73,8 @@ __global int network_translate_slowly(struct __sk_buff *skb, __u32 family)
 		reason = masquerade_answer(skb, &packet);
 		if (reason >= 0)
 			return reason ? network_drop(skb, reason) : ACTION_PASS;
+		if (unlikely(redirect_is_addressed(&packet)))
+			return network_drop(skb, DROP_NOT_REDIRECTED);
 		if (unlikely(redirect_gate_is_open())) {
 			reason = redirect_from_network(skb, &packet);
 			if (reason != REDIRECT_UNKNOWN)
@@ -223,7 +225,7 @@ static __always_inline int network_follow(struct __sk_buff *skb, struct conntrac
 							 : action;
 	}
 	if (!network_may_deliver(entry, source_side, segment, now))
-		return network_judge(skb, family, true);
+		return network_judge(skb, family, likely(!redirect_has_port(l4->destination_port_be)));
 	endpoint_id = entry->delivery_index[1 - source_side];
 	endpoint = bpf_map_lookup_elem(&endpoints, &endpoint_id);
 	if (unlikely(!endpoint || !endpoint->ifindex))
@@ -247,7 +249,8 @@ static __always_inline int network_ipv4(struct __sk_buff *skb)
 	side = conntrack4_key_of(&key, ip->saddr, ip->daddr, l4.source_port_be, l4.destination_port_be,
 				 l4.segment.protocol);
 	entry = conntrack4_lookup(&key, l4.segment.protocol);
-	return entry ? network_follow(skb, entry, side, FAMILY_IPV4, &l4) : network_judge(skb, FAMILY_IPV4, true);
+	return entry ? network_follow(skb, entry, side, FAMILY_IPV4, &l4)
+		     : network_judge(skb, FAMILY_IPV4, likely(!redirect_has_port(l4.destination_port_be)));
 }
 
 static __always_inline int network_ipv6(struct __sk_buff *skb)
@@ -263,7 +266,8 @@ static __always_inline int network_ipv6(struct __sk_buff *skb)
 	side = conntrack6_key_of(&key, (const union address *)&ip->saddr, (const union address *)&ip->daddr,
 				 l4.source_port_be, l4.destination_port_be, l4.segment.protocol);
 	entry = conntrack6_lookup(&key, l4.segment.protocol);
-	return entry ? network_follow(skb, entry, side, FAMILY_IPV6, &l4) : network_judge(skb, FAMILY_IPV6, true);
+	return entry ? network_follow(skb, entry, side, FAMILY_IPV6, &l4)
+		     : network_judge(skb, FAMILY_IPV6, likely(!redirect_has_port(l4.destination_port_be)));
 }
 
 /*

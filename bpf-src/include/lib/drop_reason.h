@@ -28,6 +28,8 @@ enum drop_reason {
 	DROP_NOT_TRANSLATABLE = 21,  /* of a flow between IPv6 and IPv4, and has no counterpart in the other family */
 	DROP_PROGRAM_REFUSED = 22,   /* the kernel refuses the program that would judge it */
 	DROP_INVALID_ADDRESS = 23,   /* its source or destination is no unicast address of a host */
+	DROP_PROXY_SHARE = 24,       /* its sender has sent its share of datagrams to proxies in this second */
+	DROP_NOT_REDIRECTED = 25,    /* to a proxy itself, and not of a flow that policy sends there */
 };
 
 #endif

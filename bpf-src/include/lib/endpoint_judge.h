@@ -326,7 +326,7 @@ static __always_inline int endpoint_ask(struct __sk_buff *skb, const struct endp
 	} else if (error && endpoint_error_relates(skb, packet, endpoint, hook)) {
 		related = true;
 	} else {
-		reason = judge_new_flow(packet, judgement, hook);
+		reason = redirect_judge_new(packet, flow, hook, judge_new_flow(packet, judgement, hook));
 		if (reason && error)
 			reason = DROP_ICMP_ERROR_UNTRACKED;
 	}

@@ -19,22 +19,8 @@
 #define AGENT_LIB_REDIRECT_H
 
 #include "lib/endpoint_service.h"
+#include "lib/redirect_gate.h"
 #include "maps/redirect_map.h"
-
-/* Copies the address of this node that proxies listen on. */
-static __always_inline void proxy_address(union address *address, __u8 family)
-{
-	const volatile __u32 *words = (const volatile __u32 *)node_config.gateway6;
-
-	__builtin_memset(address, 0, sizeof(*address));
-	if (family == FAMILY_IPV4) {
-		address->v4 = *(const volatile __be32 *)node_config.gateway4;
-		return;
-	}
-	unrolled
-	for (int i = 0; i < 4; i++)
-		address->words[i] = words[i];
-}
 
 /* Returns whether the entry has the tuple that client and server use. */
 static __always_inline bool entry_is_proxied(const struct conntrack_entry *entry)
@@ -156,6 +142,8 @@ __global int redirect_open(struct __sk_buff *skb, const struct packet *packet, s
 	    (packet->protocol != IPPROTO_TCP && packet->protocol != IPPROTO_UDP) ||
 	    (packet->protocol == IPPROTO_TCP && !tcp_is_opening(packet->tcp_flags)))
 		return DROP_NO_PROXY;
+	if (packet->protocol == IPPROTO_UDP && redirect_is_over_share(judgement->flow.endpoint_id[PACKET_SOURCE]))
+		return DROP_PROXY_SHARE;
 	reason = redirect_choose(skb, packet, judgement->flow.redirect, judgement->now);
 	forget_range(reason);
 	if (reason)
@@ -270,6 +258,9 @@ __global int redirect_follow_client(struct __sk_buff *skb, const struct packet *
 
 	if (!packet || !entry || !memory)
 		return DROP_NO_PROXY;
+	if (packet->protocol == IPPROTO_UDP &&
+	    redirect_is_over_share(conntrack_endpoint(entry, packet_conntrack_side(packet) & 1)))
+		return DROP_PROXY_SHARE;
 	if (packet_rewrite(skb, packet, entry))
 		return DROP_MALFORMED;
 	segment = packet_segment(packet);
@@ -435,6 +426,9 @@ static __always_inline int redirect_take_quickly(struct __sk_buff *skb, const st
 	if (!entry_is_proxied(entry) || conntrack_endpoint(entry, side) != endpoint->endpoint_id ||
 	    !conntrack_is_current(entry))
 		return REDIRECT_JUDGE;
+	if (conntrack_is_initiator(entry->flags, side) && protocol == IPPROTO_UDP &&
+	    redirect_is_over_share(endpoint->endpoint_id))
+		return DROP_PROXY_SHARE;
 	if (conntrack_is_initiator(entry->flags, side))
 		fails = rewrite_quickly(skb, entry, family, protocol);
 	else if (READ_ONCE(entry->bytes[1]) == redirect_stamp(now))

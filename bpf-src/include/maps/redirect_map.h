@@ -7,10 +7,14 @@
 #include <linux/types.h>
 #include <bpf/bpf_helpers.h>
 
+#include "maps/endpoint_map.h"
+#include "maps/rate_map.h"
+
 enum redirect_size {
 	REDIRECT_KINDS = 4, /* more than enum redirect_kind has */
 	REDIRECT_PORTS = 8, /* ports of a proxy, one after the other */
 	REDIRECT_SOCKETS_MAX = 65536,
+	REDIRECT_DATAGRAMS = 4000, /* of one endpoint in a second, and of all clients outside together */
 };
 
 /* The first port of each proxy, by enum redirect_kind; 0: there is no proxy. */
@@ -45,5 +49,14 @@ struct {
 	__uint(max_entries, REDIRECT_SOCKETS_MAX);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 } redirect_sockets SEC(".maps");
+
+/* The datagrams that each endpoint has sent to proxies in the present second; index 0: clients outside. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__type(key, __u32);
+	__type(value, struct share_rate);
+	__uint(max_entries, ENDPOINTS_MAX);
+	__uint(map_flags, BPF_F_MMAPABLE);
+} redirect_rates SEC(".maps");
 
 #endif

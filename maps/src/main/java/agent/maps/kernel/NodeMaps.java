@@ -117,6 +117,7 @@ public final class NodeMaps {
           DEVICES,
           REDIRECT_PROXIES,
           REDIRECT_SOCKETS,
+          read("redirect_rates", MapFormats.hexadecimal(0, 0)),
           GENERATIONS,
           POLICIES,
           METRICS,

@@ -45,7 +45,11 @@ public enum DropReason implements Numbered {
   /** The kernel refuses the program that would judge the packet. */
   PROGRAM_REFUSED(22),
   /** The source or the destination is no unicast address of a host. */
-  INVALID_ADDRESS(23);
+  INVALID_ADDRESS(23),
+  /** The sender has sent its share of datagrams to proxies in this second. */
+  PROXY_SHARE(24),
+  /** To a proxy itself, and not of a flow that policy sends there. */
+  NOT_REDIRECTED(25);
 
   public static final EnumSpec ENUM = EnumSpec.of("drop_reason", "DROP_", values());
 

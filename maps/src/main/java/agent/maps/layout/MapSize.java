@@ -43,6 +43,9 @@ public final class MapSize {
   /** Ports of a proxy, one after the other. */
   public static final int REDIRECT_PORTS = 8;
 
+  /** Datagrams that proxies get of one endpoint in a second. */
+  public static final int REDIRECT_DATAGRAMS = 4_000;
+
   /** Most sockets by which proxies continue flows to endpoints. */
   public static final int REDIRECT_SOCKETS = 65_536;
 
@@ -73,7 +76,9 @@ public final class MapSize {
                   "REDIRECT_PORTS",
                   REDIRECT_PORTS,
                   "REDIRECT_SOCKETS_MAX",
-                  REDIRECT_SOCKETS)),
+                  REDIRECT_SOCKETS,
+                  "REDIRECT_DATAGRAMS",
+                  REDIRECT_DATAGRAMS)),
           EnumSpec.of(
               "service_size",
               Map.of(

@@ -146,6 +146,7 @@ class ShippedLayoutTest {
           devices,                 __u32,          device_entry
           redirect_proxies,        __u32,          __u32
           redirect_sockets,        redirect_socket_key, redirect_socket
+          redirect_rates,          __u32,          share_rate
           generations,             __u32,          __u64
           policies,                __u32,          ''
           metrics,                 __u32,          metrics_entry

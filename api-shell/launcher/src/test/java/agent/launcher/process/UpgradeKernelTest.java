@@ -109,6 +109,7 @@ class UpgradeKernelTest {
           "redirect_proxies",
           "redirect_sockets",
           "reject_rates",
+          "redirect_rates",
           "service_gate",
           "service_tables",
           "service_cells",

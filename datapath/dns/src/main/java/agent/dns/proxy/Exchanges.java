@@ -6,6 +6,7 @@ import agent.dns.NameResolver.Resolved;
 import agent.dns.proxy.DnsExchange.Client;
 import agent.dns.proxy.DnsObserver.Event;
 import agent.dns.proxy.DnsObserver.Verdict;
+import agent.maps.layout.PolicyDirection;
 import agent.maps.layout.RedirectKind;
 import agent.policy.request.RedirectCounters;
 import agent.policy.request.RedirectCounters.Count;
@@ -173,11 +174,21 @@ final class Exchanges {
         return;
       }
     }
-    if (exchange.resolved.addresses().isEmpty()) {
+    if (exchange.resolved.addresses().isEmpty() || !isAskedByRule(exchange.client.flow())) {
       release(exchange);
     } else {
       hold(exchange);
     }
+  }
+
+  /**
+   * Returns whether a DNS rule of the client itself sends it here. The names that others learn,
+   * such as those that ask a server with rules of its own, are of no use to any rule, and would
+   * take the room of those that are.
+   */
+  private boolean isAskedByRule(RedirectedFlow flow) {
+    return flow.clientEndpoint() != 0
+        && context.policies().redirect(flow, PolicyDirection.EGRESS) == RedirectKind.DNS;
   }
 
   private void hold(DnsExchange exchange) {

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.dns.NameResolver.Resolved;
+import agent.maps.layout.RedirectKind;
 import agent.types.IpAddress;
 import agent.types.OperationException;
 import java.io.IOException;
@@ -69,6 +70,19 @@ class DnsProxyReleaseTest {
             new ProxyRig.Found(
                 FakeRedirect.ENDPOINT, WWW, new Resolved(addresses("192.0.2.7"), 60))),
         rig.found);
+  }
+
+  /** Such a client asks a server with rules of its own: its names take no room of others'. */
+  @Test
+  void shouldLearnNoNameForAClientWithoutARuleOfQuestions() throws Exception {
+    rig.redirected = RedirectKind.NONE;
+    rig.enforced = new CompletableFuture<>();
+    rig.start();
+    try (ProxyRig.Udp client = rig.new Udp()) {
+      client.send(question(WWW));
+      assertEquals(1, new Message(client.receive()).getSection(Section.ANSWER).size());
+    }
+    assertEquals(List.of(), rig.found);
   }
 
   @Test

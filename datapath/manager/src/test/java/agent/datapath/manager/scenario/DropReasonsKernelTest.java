@@ -3,6 +3,7 @@ package agent.datapath.manager.scenario;
 import static agent.datapath.manager.scenario.Nat46Packets.sent;
 import static agent.datapath.manager.scenario.ScenarioHost.ALICE;
 import static agent.datapath.manager.scenario.ScenarioHost.BOB;
+import static agent.datapath.manager.scenario.ScenarioHost.HOST;
 import static agent.datapath.manager.scenario.ScenarioHost.NODE;
 import static agent.datapath.manager.scenario.ScenarioHost.PEER;
 import static agent.datapath.manager.scenario.ScenarioHost.STRANGER;
@@ -103,6 +104,8 @@ class DropReasonsKernelTest {
         node.policyOf(ALICE).redirectTo(PEER, TCP, PORT, RedirectKind.HTTP);
         yield node.fromWorkload(ALICE, toPeer.tcp(CLIENT, PORT).syn());
       }
+      case PROXY_SHARE -> beyondTheShare(node, toPeer);
+      case NOT_REDIRECTED -> toTheProxy(node, family);
       case NOT_TRANSLATABLE ->
           node.nat46().withoutPolicy().fromWorkload(ALICE, sent(ALICE, PEER).sctp(CLIENT, PORT));
       case INVALID_ADDRESS ->
@@ -115,6 +118,17 @@ class DropReasonsKernelTest {
                   .to(ALICE.hostMac())
                   .udp(CLIENT, PORT));
     };
+  }
+
+  private static Outcome beyondTheShare(ScenarioNode node, IpPacket toPeer) {
+    node.policyOf(ALICE).redirectTo(PEER, UDP, PORT, RedirectKind.DNS);
+    ScenarioProxy.spendShare(node, ALICE.id, 0);
+    return node.fromWorkload(ALICE, toPeer.udp(CLIENT, PORT));
+  }
+
+  private static Outcome toTheProxy(ScenarioNode node, Family family) {
+    ScenarioProxy.serve(node, RedirectKind.DNS, PORT);
+    return node.withoutPolicy().fromWorkload(ALICE, family.packet(ALICE, HOST).udp(CLIENT, PORT));
   }
 
   private static Outcome beyondTheTable(ScenarioNode node, Family family) {

@@ -121,6 +121,90 @@ class RedirectKernelTest {
     }
   }
 
+  /**
+   * One workload has sent its share of datagrams; another one, and clients outside, have theirs.
+   */
+  @ParameterizedTest
+  @EnumSource
+  void shouldDropTheDatagramsOfAWorkloadBeyondItsShareAlone(Family family) {
+    for (final ScenarioHost workload : List.of(ALICE, BOB)) {
+      node.policyOf(workload)
+          .redirectTo(PEER, UDP, PORT, RedirectKind.HTTP)
+          .redirectTo(PEER, TCP, PORT, RedirectKind.HTTP)
+          .redirectTo(FAR, UDP, PORT, RedirectKind.HTTP);
+    }
+    ScenarioProxy.spendShare(node, ALICE.id, 3);
+    proxy.open(family, ALICE, PEER, UDP);
+    final IpPacket atRest = packet(family, ALICE, CLIENT, PEER, PORT, UDP);
+    final IpPacket shown = of(ALICE, packet(family, ALICE, CLIENT, HOST, PROXY, UDP));
+    node.fromWorkload(ALICE, atRest).passesAs(shown);
+    node.raiseGeneration(ALICE.id);
+    node.fromWorkload(ALICE, atRest).passesAs(shown); // judged again
+    node.fromWorkload(ALICE, atRest).dropsFor(DropReason.PROXY_SHARE);
+    node.raiseGeneration(ALICE.id);
+    node.fromWorkload(ALICE, atRest).dropsFor(DropReason.PROXY_SHARE);
+    node.fromWorkload(ALICE, opening(family.packet(ALICE, FAR), UDP, CLIENT, PORT))
+        .dropsFor(DropReason.PROXY_SHARE);
+    assertNull(node.flows().find(family, ALICE, CLIENT, FAR, PORT, UDP));
+    node.toWorkload(ALICE, to(ALICE, packet(family, HOST, PROXY, ALICE, CLIENT, UDP)))
+        .passesAs(to(ALICE, packet(family, PEER, PORT, ALICE, CLIENT, UDP)));
+    proxy.open(family, ALICE, PEER, TCP);
+    proxy.open(family, BOB, PEER, UDP);
+    node.fromWorkload(BOB, packet(family, BOB, CLIENT, PEER, PORT, UDP))
+        .passesAs(of(BOB, packet(family, BOB, CLIENT, HOST, PROXY, UDP)));
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldGiveTheClientsOutsideOneShareOfDatagrams(Family family) {
+    node.policyOf(BOB).redirectFrom(STRANGER, UDP, PORT, RedirectKind.HTTP);
+    node.policyOf(ALICE).redirectTo(PEER, UDP, PORT, RedirectKind.HTTP);
+    ScenarioProxy.spendShare(node, 0, 1);
+    final IpPacket arriving = arriving(family.packet(STRANGER, BOB).udp(CLIENT, PORT));
+    node.fromNetwork(arriving)
+        .passesUncountedAs(arriving(family.packet(STRANGER, HOST).udp(CLIENT, PROXY)));
+    node.fromNetwork(arriving).dropsFor(DropReason.PROXY_SHARE);
+    proxy.open(family, ALICE, PEER, UDP);
+  }
+
+  /** The ports of both proxies take nothing that the programs have not sent there. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldDropWhatIsToAProxyItself(Family family) {
+    for (final RedirectKind kind : List.of(RedirectKind.HTTP, RedirectKind.DNS)) {
+      ScenarioProxy.serve(node, RedirectKind.HTTP, kind == RedirectKind.HTTP ? PROXY : 0);
+      ScenarioProxy.serve(node, RedirectKind.DNS, kind == RedirectKind.DNS ? PROXY : 0);
+      for (final int protocol : ScenarioProxy.protocols()) {
+        for (final int port : new int[] {PROXY, PROXY + MapSize.REDIRECT_PORTS - 1}) {
+          node.policyOf(ALICE).allowTo(HOST, protocol, port);
+          node.fromWorkload(ALICE, opening(family.packet(ALICE, HOST), protocol, CLIENT, port))
+              .dropsFor(DropReason.NOT_REDIRECTED);
+          node.fromNetwork(arriving(opening(family.packet(STRANGER, HOST), protocol, CLIENT, port)))
+              .dropsFor(DropReason.NOT_REDIRECTED);
+        }
+        final int other = PROXY + MapSize.REDIRECT_PORTS;
+        node.policyOf(ALICE).allowTo(HOST, protocol, other).allowTo(NODE, protocol, PROXY);
+        node.fromWorkload(ALICE, opening(family.packet(ALICE, HOST), protocol, CLIENT, other))
+            .isForwarded();
+        node.fromWorkload(ALICE, opening(family.packet(ALICE, NODE), protocol, CLIENT, PROXY))
+            .isForwarded();
+        node.fromNetwork(arriving(opening(family.packet(STRANGER, HOST), protocol, CLIENT, other))).passesUncounted();
+      }
+    }
+  }
+
+  /** A client outside sends to the proxy with the tuple of a flow that policy has sent there. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldDropWhatIsToAProxyWithTheTupleOfAnEntry(Family family) {
+    for (final int protocol : ScenarioProxy.protocols()) {
+      node.policyOf(BOB).redirectFrom(STRANGER, protocol, PORT, RedirectKind.HTTP);
+      node.fromNetwork(arriving(opening(family.packet(STRANGER, BOB), protocol, CLIENT, PORT))).passesUncountedAs(arriving(opening(family.packet(STRANGER, HOST), protocol, CLIENT, PROXY)));
+      node.fromNetwork(arriving(packet(family, STRANGER, CLIENT, HOST, PROXY, protocol)))
+          .dropsFor(DropReason.NOT_REDIRECTED);
+    }
+  }
+
   @ParameterizedTest
   @EnumSource
   void shouldNotTakeAConnectionInItsMiddle(Family family) {

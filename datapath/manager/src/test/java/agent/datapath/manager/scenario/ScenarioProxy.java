@@ -60,10 +60,33 @@ final class ScenarioProxy {
                   }));
       listeners.add(node.network().call(() -> new DatagramSocket(address)));
     }
+    serve(node, RedirectKind.HTTP, PROXY);
+  }
+
+  /** Tells the programs the first port of a proxy; 0: there is none. */
+  static void serve(ScenarioNode node, RedirectKind kind, int port) {
     final EntryBuffer entry = new EntryBuffer(node.map("redirect_proxies"));
-    entry.key().putInt(0, RedirectKind.HTTP.number());
-    entry.value().putInt(0, PROXY);
+    entry.key().putInt(0, kind.number());
+    entry.value().putInt(0, port);
     assertEquals(0, node.map("redirect_proxies").update(entry, MapFlag.ANY));
+  }
+
+  /**
+   * Has an endpoint send its share of datagrams to proxies but for some, early in a window so that
+   * what follows is in the same one.
+   *
+   * @param endpoint its id; 0: all clients outside
+   */
+  static void spendShare(ScenarioNode node, int endpoint, int left) {
+    final long window = 1L << 30;
+    while ((System.nanoTime() & window - 1) > window / 2) {
+      Thread.onSpinWait();
+    }
+    final EntryBuffer entry = new EntryBuffer(node.map("redirect_rates"));
+    entry.key().putInt(0, endpoint);
+    entry.value().putInt(0, (int) (System.nanoTime() >> 30));
+    entry.value().putInt(4, MapSize.REDIRECT_DATAGRAMS - left);
+    assertEquals(0, node.map("redirect_rates").update(entry, MapFlag.ANY));
   }
 
   /** Stops listening. */
