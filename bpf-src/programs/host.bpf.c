@@ -345,8 +345,17 @@ __global int network_complete(struct __sk_buff *skb, __u32 family)
 	struct packet packet;
 	int reason;
 
-	if (!network_parse(skb, &packet, family))
+	__builtin_memset(&packet, 0, sizeof(packet));
+	reason = family == FAMILY_IPV4 ? parse_ipv4(skb, &packet) : parse_ipv6(skb, &packet);
+	if (unlikely(reason == DROP_FRAGMENT_NOT_FOUND)) {
+		reason = masquerade_fragment(skb, &packet);
+		return reason ? network_drop(skb, reason) : ACTION_PASS;
+	}
+	if (reason)
 		return ACTION_PASS;
+	if (unlikely(packet.first_fragment || packet.later_fragment) && packet_is_of_node(&packet) &&
+	    fragment_renumber(skb, &packet, &packet.source))
+		return network_drop(skb, DROP_MALFORMED);
 	if (packet.kind == PACKET_FLOW) {
 		reason = masquerade_leaving(skb, &packet);
 		if (reason >= 0)

@@ -13,6 +13,7 @@
 #include "maps/endpoint_map.h"
 #include "maps/event_map.h"
 #include "maps/flow_usage_map.h"
+#include "maps/fragment_identity_map.h"
 #include "maps/fragment_map.h"
 #include "maps/interface_map.h"
 #include "maps/ipcache_map.h"

@@ -5,6 +5,7 @@
 
 #include "lib/flow_usage.h"
 #include "lib/icmp.h"
+#include "maps/fragment_identity_map.h"
 #include "maps/fragment_map.h"
 
 static __always_inline bool protocol_has_ports(const struct packet *packet)

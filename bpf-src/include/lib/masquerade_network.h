@@ -7,6 +7,8 @@
 #define AGENT_LIB_MASQUERADE_NETWORK_H
 
 #include "lib/error_translation.h"
+#include "lib/fragment_identity.h"
+#include "lib/masquerade.h"
 #include "lib/origin.h"
 
 /* Returns whether the flow of an entry ended, or was of another owner of its addresses. */
@@ -71,7 +73,41 @@ __global int masquerade_leaving(struct __sk_buff *skb, const struct packet *pack
 		return masquerade_is_over(entry, now_ns()) ? MASQUERADE_NONE : DROP_TUPLE_IN_USE;
 	if (!entry_is_masqueraded(entry) || !rewrite_applies(entry, packet_conntrack_side(packet) & 1))
 		return MASQUERADE_NONE;
-	return packet_rewrite(skb, packet, entry) ? DROP_MALFORMED : DROP_NONE;
+	if (packet->first_fragment && !fragment_is_known(packet))
+		fragment_remember(packet, conntrack_endpoint(entry, packet_conntrack_side(packet) & 1));
+	if (packet_rewrite(skb, packet, entry) ||
+	    fragment_renumber(skb, packet, (const union address *)entry->rewrite_address))
+		return DROP_MALFORMED;
+	return DROP_NONE;
+}
+
+/* Returns whether a packet has an address of this node as its source. */
+static __always_inline bool packet_is_of_node(const struct packet *packet)
+{
+	const struct ipcache_entry *source = ipcache_find(&packet->source, packet->family);
+
+	return source && source->flags & IPCACHE_FLAG_HOST;
+}
+
+/*
+ * Takes a fragment of this node's own datagrams, or one whose first fragment is not known; returns a drop reason. Of a
+ * workload that one would leave with its own address.
+ */
+__global int masquerade_fragment(struct __sk_buff *skb, const struct packet *packet)
+{
+	const struct ipcache_entry *source;
+
+	if (!packet)
+		return DROP_NONE;
+	if (packet_is_of_node(packet))
+		return fragment_renumber(skb, packet, &packet->source) ? DROP_MALFORMED : DROP_NONE;
+	source = ipcache_find(&packet->source, packet->family);
+	if (!source || !source->endpoint_id || !device_has_address(packet->family, skb->ifindex))
+		return DROP_NONE;
+	return (packet->family == FAMILY_IPV4 ? masquerade4_is_due(packet->destination.v4)
+					      : masquerade6_is_due(&packet->destination))
+		       ? DROP_FRAGMENT_NOT_FOUND
+		       : DROP_NONE;
 }
 
 #endif

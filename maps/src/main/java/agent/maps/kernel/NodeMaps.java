@@ -109,6 +109,8 @@ public final class NodeMaps {
           FRAGMENTS6,
           read("fragments4_overflow", MapFormats.FRAGMENTS4),
           read("fragments6_overflow", MapFormats.FRAGMENTS6),
+          read("fragment_claims", MapFormats.hexadecimal(0, 0)), // numbers of datagrams outside
+          read("fragment_numbers", MapFormats.hexadecimal(0, 0)),
           IPCACHE4,
           IPCACHE6,
           ENDPOINTS,

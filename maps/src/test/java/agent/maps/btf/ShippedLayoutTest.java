@@ -136,6 +136,8 @@ class ShippedLayoutTest {
           reject_rates,            __u32,          share_rate
           fragments4_overflow,     fragment4_key,  fragment_entry
           fragments6_overflow,     fragment6_key,  fragment_entry
+          fragment_claims,         fragment6_key,  fragment_claim
+          fragment_numbers,        fragment6_key,  __u32
           fragments4,              fragment4_key,  fragment_entry
           fragments6,              fragment6_key,  fragment_entry
           ipcache4,                ipcache4_key,   ipcache_entry

@@ -93,6 +93,8 @@ class UpgradeKernelTest {
           "endpoint_rates",
           "event_gate",
           "flow_usage",
+          "fragment_claims",
+          "fragment_numbers",
           "fragments4_overflow",
           "fragments6_overflow",
           "interfaces",

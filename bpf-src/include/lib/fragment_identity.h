@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * Identification numbers of fragmented datagrams that leave with an address of this node. Workloads choose theirs each
+ * for itself, so that two could send datagrams to one host which it takes for one (RFC 6864 section 4.1, RFC 8200
+ * section 4.5). A datagram keeps its number where no other sender has used it for the same tuple a while ago, and gets
+ * another one where one has; all fragments of a datagram have the same. The node's own datagrams are no exception.
+ */
+#ifndef AGENT_LIB_FRAGMENT_IDENTITY_H
+#define AGENT_LIB_FRAGMENT_IDENTITY_H
+
+#include "lib/clock.h"
+#include "lib/fragment.h"
+#include "lib/parse_ipv4.h"
+#include "lib/parse_ipv6.h"
+
+#define FRAGMENT_TRIES 16
+#define FRAGMENT_CLAIM_SEC 60 /* the longest time in which a receiver waits for fragments: RFC 8200 section 4.5 */
+
+/* Returns whether a fragment of the tuple was stored with the same ports. */
+__global int fragment_is_known(const struct packet *packet)
+{
+	const struct fragment_entry *entry;
+
+	if (!packet)
+		return false;
+	if (packet->family == FAMILY_IPV4) {
+		struct fragment4_key key;
+
+		fragment4_key_of(packet, (__be16)packet->fragment_id_be, &key);
+		entry = bpf_map_lookup_elem(&fragments4, &key);
+		if (!entry)
+			entry = bpf_map_lookup_elem(&fragments4_overflow, &key);
+	} else {
+		struct fragment6_key key;
+
+		fragment6_key_of(packet, packet->fragment_id_be, &key);
+		entry = bpf_map_lookup_elem(&fragments6, &key);
+		if (!entry)
+			entry = bpf_map_lookup_elem(&fragments6_overflow, &key);
+	}
+	return entry && (packet_is_icmp(packet) || (entry->source_port_be == packet->source_port_be &&
+						    entry->destination_port_be == packet->destination_port_be));
+}
+
+static __always_inline void fragment_number_key(const struct packet *packet, const union address *source, __be32 id_be,
+						struct fragment6_key *key)
+{
+	fragment6_key_of(packet, id_be, key);
+	__builtin_memcpy(key->source_address, source, sizeof(key->source_address));
+	key->reserved[0] = packet->family;
+}
+
+/* Takes a number for a sender; returns false where another one has it. */
+__global int fragment_claim(const struct fragment6_key *key, const struct packet *packet)
+{
+	const __u32 now = (__u32)(now_ns() / NS_PER_SECOND);
+	const struct fragment_claim *taken;
+	struct fragment_claim claim;
+
+	if (!key || !packet)
+		return true;
+	taken = bpf_map_lookup_elem(&fragment_claims, key);
+	if (taken && now - taken->seconds < FRAGMENT_CLAIM_SEC &&
+	    (taken->owner[0] != packet->source.halves[0] || taken->owner[1] != packet->source.halves[1]))
+		return false;
+	claim.owner[0] = packet->source.halves[0];
+	claim.owner[1] = packet->source.halves[1];
+	claim.seconds = now;
+	claim.reserved = 0;
+	return !bpf_map_update_elem(&fragment_claims, key, &claim, taken ? BPF_ANY : BPF_NOEXIST);
+}
+
+/* Finds the number with which a datagram leaves; where none of some is free, that is the last of these. */
+__global int fragment_choose(const struct packet *packet, const union address *outer, __be32 id_be)
+{
+	const __be32 mask = packet && packet->family == FAMILY_IPV4 ? 0xffff : ~0U;
+	struct fragment6_key key;
+
+	if (!packet || !outer)
+		return (int)id_be;
+	fragment_number_key(packet, outer, id_be, &key);
+	unrolled
+	for (int i = 0; i < FRAGMENT_TRIES; i++) {
+		if (fragment_claim(&key, packet))
+			break;
+		key.id_be = bpf_get_prandom_u32() & mask;
+	}
+	return (int)key.id_be;
+}
+
+/*
+ * Returns the number with which a fragment leaves: that of the datagram, which its first fragment got. packet: as it was
+ * before its source became the outer one.
+ */
+__global int fragment_number(const struct packet *packet, const union address *outer, __be32 id_be, __u32 later)
+{
+	struct fragment6_key key;
+	__u32 number;
+
+	if (!packet || !outer)
+		return (int)id_be;
+	if (later) {
+		const __u32 *known;
+
+		fragment_number_key(packet, &packet->source, id_be, &key);
+		known = bpf_map_lookup_elem(&fragment_numbers, &key);
+		return known ? (int)*known : (int)id_be;
+	}
+	number = (__u32)fragment_choose(packet, outer, id_be);
+	fragment_number_key(packet, &packet->source, id_be, &key);
+	bpf_map_update_elem(&fragment_numbers, &key, &number, BPF_ANY);
+	return (int)number;
+}
+
+static __always_inline int fragment4_renumber(struct __sk_buff *skb, const struct packet *packet,
+					      const union address *outer)
+{
+	const __u32 offset = ETH_HLEN + offsetof(struct iphdr, id);
+	__be16 fields[2]; /* the number, and flags with the offset */
+	__be16 number;
+	__u16 fragment;
+
+	if (bpf_skb_load_bytes(skb, offset, fields, sizeof(fields)))
+		return true;
+	fragment = bpf_ntohs(fields[1]);
+	if (!(fragment & (IPV4_MORE_FRAGMENTS | IPV4_FRAGMENT_OFFSET)))
+		return false;
+	number = (__be16)fragment_number(packet, outer, fields[0], fragment & IPV4_FRAGMENT_OFFSET);
+	return number != fields[0] &&
+	       (bpf_l3_csum_replace(skb, ETH_HLEN + offsetof(struct iphdr, check), fields[0], number, sizeof(number)) ||
+		bpf_skb_store_bytes(skb, offset, &number, sizeof(number), 0));
+}
+
+/* A Fragment header behind other ones, which Linux does not send, keeps its number. */
+static __always_inline int fragment6_renumber(struct __sk_buff *skb, const struct packet *packet,
+					      const union address *outer)
+{
+	const __u32 offset = ETH_HLEN + IPV6_HEADER_BYTES;
+	struct ipv6_extension header;
+	__be32 number;
+	__u16 fragment;
+	__u8 next;
+
+	if (bpf_skb_load_bytes(skb, ETH_HLEN + offsetof(struct ipv6hdr, nexthdr), &next, sizeof(next)))
+		return true;
+	if (next != IPPROTO_FRAGMENT)
+		return false;
+	if (bpf_skb_load_bytes(skb, offset, &header, sizeof(header)))
+		return true;
+	fragment = bpf_ntohs(header.fragment_be);
+	number = (__be32)fragment_number(packet, outer, header.id_be, fragment & IPV6_FRAGMENT_OFFSET);
+	return number != header.id_be && bpf_skb_store_bytes(skb, offset + offsetof(struct ipv6_extension, id_be),
+							     &number, sizeof(number), BPF_F_RECOMPUTE_CSUM);
+}
+
+/* Gives a packet that leaves with this source, if it is a fragment, the number of its datagram; returns whether it failed. */
+__global int fragment_renumber(struct __sk_buff *skb, const struct packet *packet, const union address *outer)
+{
+	if (!packet || !outer)
+		return true;
+	return packet->family == FAMILY_IPV4 ? fragment4_renumber(skb, packet, outer)
+					     : fragment6_renumber(skb, packet, outer);
+}
+
+#endif

@@ -1,0 +1,118 @@
+package agent.datapath.manager.scenario;
+
+import static agent.datapath.manager.scenario.ScenarioHost.ALICE;
+import static agent.datapath.manager.scenario.ScenarioHost.BOB;
+import static agent.datapath.manager.scenario.ScenarioHost.HOST;
+import static agent.datapath.manager.scenario.ScenarioHost.PEER;
+import static agent.datapath.manager.scenario.ScenarioNetwork.DEVICE;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import agent.maps.layout.DropReason;
+import agent.testkit.IpPacket;
+import agent.testkit.KernelTest;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/**
+ * The fragments of masqueraded datagrams beside those of others, and where the stack makes them.
+ */
+@KernelTest
+class MasqueradedFragmentsKernelTest {
+  private static final int OWN = 30_000;
+  private static final int PORT = 53;
+  private static final int NUMBER = 77;
+  private static final int BYTES = 2800;
+
+  private final ScenarioNode node = new ScenarioNode().withoutPolicy().routed();
+
+  @BeforeEach
+  void masquerade() {
+    node.masquerade(DEVICE, HOST).masquerade(ScenarioNode.LOOPBACK_IFINDEX, HOST);
+  }
+
+  @AfterEach
+  void close() {
+    node.close();
+  }
+
+  private static List<byte[]> datagram(Family family, ScenarioHost from, int number) {
+    return family.packet(from, PEER).id(number).udp(OWN, PORT).payloadOf(BYTES).fragments(1480);
+  }
+
+  /** Returns the identification number of a fragment. */
+  private static int number(Family family, byte[] frame) {
+    final ByteBuffer bytes = ByteBuffer.wrap(frame);
+    return family == Family.IPV4 ? bytes.getShort(18) & 0xffff : bytes.getInt(58);
+  }
+
+  private int leaving(Family family, byte[] fragment, boolean isOfNode) {
+    return number(
+        family, (isOfNode ? node.toNetwork(fragment) : node.forwardedToNetwork(fragment)).frame());
+  }
+
+  /** Three senders use one number at the same time, and go on with the next ones. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldGiveTheDatagramsOfEachSenderNumbersOfTheirOwn(Family family) {
+    final Set<Integer> used = new HashSet<>();
+    for (int i = 0; i < 20; i++) {
+      final List<Integer> numbers = new ArrayList<>();
+      final List<ScenarioHost> senders = List.of(ALICE, BOB, HOST);
+      final int fragments = datagram(family, ALICE, NUMBER).size();
+      for (int part = 0; part < fragments; part++) {
+        for (int sender = 0; sender < senders.size(); sender++) {
+          final ScenarioHost from = senders.get(sender);
+          final byte[] fragment = datagram(family, from, NUMBER + i).get(part);
+          if (from != HOST) {
+            node.fromWorkload(from, fragment).passes();
+          }
+          final int number = leaving(family, fragment, from == HOST);
+          if (part == 0) {
+            numbers.add(number);
+          }
+          assertEquals(numbers.get(sender), number, from + " fragment " + part);
+        }
+      }
+      assertEquals(NUMBER + i, numbers.getFirst(), "the first sender keeps its own");
+      used.addAll(numbers);
+    }
+    assertEquals(60, used.size(), used.toString());
+  }
+
+  /** The device takes smaller packets than the workload sends. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldGiveAllPartsOfWhatTheStackSplitsOneSource(Family family) {
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).udp(OWN, PORT).payloadOf(BYTES)).passes();
+    final List<byte[]> shown =
+        family
+            .packet(HOST, PEER)
+            .from(ALICE.mac())
+            .to(ALICE.hostMac())
+            .id(NUMBER)
+            .udp(OWN, PORT)
+            .payloadOf(BYTES)
+            .fragments(1480);
+    final List<byte[]> parts = datagram(family, ALICE, NUMBER);
+    for (int i = 0; i < parts.size(); i++) {
+      node.forwardedToNetwork(parts.get(i)).passesUncountedAs(shown.get(i));
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldNotLetAFragmentLeaveWithTheAddressOfAWorkload(Family family) {
+    final IpPacket whole = family.packet(ALICE, PEER).udp(OWN, PORT).payloadOf(BYTES);
+    node.fromWorkload(ALICE, whole).passes();
+    node.forwardedToNetwork(datagram(family, ALICE, NUMBER).get(1))
+        .dropsFor(DropReason.FRAGMENT_NOT_FOUND);
+    node.toNetwork(datagram(family, HOST, NUMBER).get(1)).passesUncounted();
+  }
+}
