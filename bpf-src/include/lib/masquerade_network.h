@@ -18,6 +18,85 @@ static __always_inline bool masquerade_is_over(const struct conntrack_entry *ent
 	       (conntrack_generation(entry) ^ READ_ONCE(entry->generation)) >> GENERATION_OWNER_SHIFT;
 }
 
+/* Returns whether the tuple outside of a packet's flow cannot be another: its header has no port that can be changed. */
+static __always_inline bool tuple_is_fixed(const struct packet *packet)
+{
+	return packet->protocol != IPPROTO_TCP && packet->protocol != IPPROTO_UDP && !packet_is_icmp(packet);
+}
+
+static __always_inline bool address_is_of_node(const union address *address, __u8 family)
+{
+	const struct ipcache_entry *entry = ipcache_find(address, family);
+
+	return entry && entry->flags & IPCACHE_FLAG_HOST;
+}
+
+/* Returns whether an entry says that its tuple is this node's own. */
+static __always_inline bool entry_is_of_node(const struct conntrack_entry *entry)
+{
+	const __u32 needed = CONNTRACK_OUTSIDE_LOW | CONNTRACK_OUTSIDE_HIGH | CONNTRACK_PEER_IS_NODE;
+
+	return (entry->flags & (needed | CONNTRACK_REWRITTEN)) == needed;
+}
+
+/*
+ * Keeps the tuple of a packet for this node, so that no flow of a workload gets it, as long as a flow lives after its
+ * last packet. taken: the flags of the entry that is there, or 0.
+ */
+__global int tuple_keep(const struct packet *packet, __u32 taken)
+{
+	struct judge_scratch *memory = scratch();
+	struct conntrack_entry *entry;
+
+	if (!packet || !memory)
+		return 0;
+	entry = &memory->entry;
+	__builtin_memset(entry, 0, sizeof(*entry));
+	entry->flags = CONNTRACK_OUTSIDE_LOW | CONNTRACK_OUTSIDE_HIGH | CONNTRACK_PEER_IS_NODE;
+	entry->expires_ns = now_ns() + node_config.any_lifetime_ns;
+	if (taken ? taken & CONNTRACK_OVERFLOW : flow_usage_open(0, flow_table(packet)))
+		entry->flags |= CONNTRACK_OVERFLOW;
+	return conntrack_put(packet, entry, BPF_ANY);
+}
+
+/*
+ * Notes that this node uses the tuple of a packet that it sends, or with received, gets. What it sends takes the tuple
+ * from the masqueraded flow that has it, which ends: the peer cannot tell the two apart. What it gets belongs to such a
+ * flow, where there is one.
+ */
+__global int tuple_use(const struct packet *packet, __u32 received)
+{
+	struct conntrack_entry *entry;
+	struct packet shown;
+
+	if (!packet)
+		return 0;
+	entry = conntrack_find(packet);
+	if (!entry)
+		return address_is_of_node(received ? &packet->destination : &packet->source, packet->family)
+			       ? tuple_keep(packet, 0)
+			       : 0;
+	if (entry_is_of_node(entry)) {
+		const __u64 expires_ns = now_ns() + node_config.any_lifetime_ns;
+
+		if (expires_ns - READ_ONCE(entry->expires_ns) > NS_PER_SECOND)
+			WRITE_ONCE(entry->expires_ns, expires_ns);
+		return 0;
+	}
+	if (received || !entry_is_masquerade(entry) || rewrite_applies(entry, packet_conntrack_side(packet) & 1))
+		return 0;
+	shown = *packet;
+	masquerade_end(&shown, entry);
+	return tuple_keep(packet, entry->flags);
+}
+
+/* Returns whether this node sends a packet whose tuple no flow of a workload may have, or has asked for an echo by it. */
+static __always_inline bool tuple_is_used(const struct __sk_buff *skb, const struct packet *packet)
+{
+	return tuple_is_fixed(packet) || (packet_is_icmp(packet) && !receiving_ifindex(skb) &&
+					  packet->icmp_type == icmp_request_type(packet->family));
+}
+
 #define MASQUERADE_NONE -1 /* in the place of a drop reason: the packet is of no masqueraded flow */
 
 /* Gives an answer that the quick parser does not read the address of its workload; returns a drop reason. */
@@ -66,6 +145,8 @@ __global int masquerade_leaving(struct __sk_buff *skb, const struct packet *pack
 
 	if (!packet)
 		return MASQUERADE_NONE;
+	if (tuple_is_used(skb, packet))
+		tuple_use(packet, false);
 	entry = conntrack_find(packet);
 	if (!entry)
 		return MASQUERADE_NONE;

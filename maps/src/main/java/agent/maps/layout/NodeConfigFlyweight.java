@@ -363,9 +363,7 @@ public final class NodeConfigFlyweight {
     return this;
   }
 
-  /**
-   * Returns {@code native4_length}, the bits of {@code native4} and 1; 0: there is no such prefix.
-   */
+  /** Returns {@code native4_length}, the bits of {@code native4} and 1; 0: none. */
   public int native4Length() {
     return buffer.getByte(offset + NATIVE4_LENGTH_OFFSET) & 0xff;
   }
@@ -376,9 +374,7 @@ public final class NodeConfigFlyweight {
     return this;
   }
 
-  /**
-   * Returns {@code native6_length}, the bits of {@code native6} and 1; 0: there is no such prefix.
-   */
+  /** Returns {@code native6_length}, the bits of {@code native6} and 1; 0: none. */
   public int native6Length() {
     return buffer.getByte(offset + NATIVE6_LENGTH_OFFSET) & 0xff;
   }

@@ -347,7 +347,7 @@ class MasqueradeKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldGiveThePortOfTheOldestFlowThatNobodyAnswers(Family family) {
+  void shouldGiveThePortOfTheOldestFlowWithoutAnswer(Family family) {
     node.socketPorts(1027, 64_509);
     final int[] ports = new int[4];
     for (int i = 0; i < 3; i++) {

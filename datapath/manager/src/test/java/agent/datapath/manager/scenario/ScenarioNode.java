@@ -320,6 +320,14 @@ final class ScenarioNode implements AutoCloseable {
     return this;
   }
 
+  /** Makes the addresses of a host those of this node. */
+  ScenarioNode own(ScenarioHost host) {
+    final int flags = IpcacheFlag.HOST.number();
+    assertEquals(0, ipcache4.upsert(host.ipv4Number(), 32, host.identity, 0, flags));
+    assertEquals(0, ipcache6.upsert(host.ipv6High(), host.ipv6Low(), 128, host.identity, 0, flags));
+    return this;
+  }
+
   /** Takes the host program off a device. */
   void unguard(int ifindex) {
     assertEquals(0, new DeviceMap(map("devices")).remove(ifindex));
