@@ -36,9 +36,10 @@ final class MasqueradeOptions {
   Masquerading masquerading(Map<String, AddressPair> addresses, NodeAddressing addressing) {
     final Prefix nat46 = Nat46Range.of(options);
     final SocketPorts ports = SocketPorts.parse(Sysctls.ofKernel().get("ipv4", PORT_RANGE));
+    final int share = (int) options.number("masquerade-endpoint-share");
     return isOn()
-        ? new Masquerading(addresses, native4(addressing), native6(addressing), ports, nat46)
-        : new Masquerading(addresses, Prefix.ALL_IPV4, Prefix.ALL_IPV6, ports, nat46);
+        ? new Masquerading(addresses, native4(addressing), native6(addressing), ports, nat46, share)
+        : new Masquerading(addresses, Prefix.ALL_IPV4, Prefix.ALL_IPV6, ports, nat46, share);
   }
 
   /** Whether rules of the agent masquerade where the stack routes flows. */

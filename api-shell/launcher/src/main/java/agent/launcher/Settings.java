@@ -410,7 +410,6 @@ final class Settings {
                 .conntrackGcIntervalSec(
                     (int) options.number("conntrack-garbage-collector-interval"))
                 .flowSharePercent((int) options.number("conntrack-endpoint-share"))
-                .portSharePercent((int) options.number("masquerade-endpoint-share"))
                 .eventsPerSecond((int) options.number("endpoint-event-rate"))
                 .payloadBytes(packetBytes())
                 .compileDebug(options.bool("bpf-compile-debug"))

@@ -246,7 +246,12 @@ class OptionsReachTheirPartsTest {
             60,
             125),
         new Row("conntrack-endpoint-share", "40", s -> datapath(s).flowSharePercent(), 100, 40),
-        new Row("masquerade-endpoint-share", "40", s -> datapath(s).portSharePercent(), 25, 40),
+        new Row(
+            "masquerade-endpoint-share",
+            "40",
+            s -> datapath(s).masquerading().endpointSharePercent(),
+            25,
+            40),
         new Row("endpoint-event-rate", "0", s -> datapath(s).eventsPerSecond(), 10_000, 0),
         new Row("bpf-compile-debug", "true", s -> datapath(s).compileDebug(), false, true));
   }
@@ -431,7 +436,8 @@ class OptionsReachTheirPartsTest {
     assertEquals(given.conntrackAnyMax(), plain.conntrackAnyMax());
     assertEquals(given.conntrackGcIntervalSec(), plain.conntrackGcIntervalSec());
     assertEquals(given.flowSharePercent(), plain.flowSharePercent());
-    assertEquals(given.portSharePercent(), plain.portSharePercent());
+    assertEquals(
+        given.masquerading().endpointSharePercent(), plain.masquerading().endpointSharePercent());
     assertEquals(given.eventsPerSecond(), plain.eventsPerSecond());
     assertEquals(given.prefilterMode(), plain.prefilterMode());
     assertEquals(given.compileDebug(), plain.compileDebug());

@@ -71,7 +71,6 @@ import agent.maps.kernel.EventGateMap;
 import agent.maps.kernel.FlowUsageArray;
 import agent.maps.kernel.MapRegistry;
 import agent.maps.kernel.NodeMaps;
-import agent.maps.kernel.PortUsageArray;
 import agent.maps.kernel.WatchedAddressMap;
 import agent.maps.layout.ConntrackTable;
 import agent.maps.mirror.MapMirrors;
@@ -100,9 +99,6 @@ public final class DatapathManager implements AutoCloseable {
 
   /** Health module of the conntrack sweeps. */
   private static final String SWEEPS = "conntrack-sweeps";
-
-  /** Health module of what endpoints lack of the ports of masqueraded flows. */
-  private static final String PORTS = "masquerade-ports";
 
   /** Health module of what endpoints use of the conntrack tables. */
   private static final String SHARES = "conntrack-shares";
@@ -199,10 +195,7 @@ public final class DatapathManager implements AutoCloseable {
                 FeatureSet.of(context.compileDebug())),
             maps,
             refused);
-    final NodeConstants constants = new NodeConstants(context);
-    if (maps.carryOver().isPending()) {
-      constants.flowsMayBeLost(System.nanoTime());
-    }
+    final NodeConstants constants = NodeConstants.of(context, maps.carryOver());
     final LoaderAgent loaderAgent =
         resources.add(new LoaderAgent(context.nanoClock(), loader, constants));
     loaderAgent.endpointPrograms(); // loaded as soon as the agent runs, before the first endpoint
@@ -215,11 +208,9 @@ public final class DatapathManager implements AutoCloseable {
     final DropWatch drops = new DropWatch(metrics, context.nanoClock());
     guard.add(drops);
     health.add(DROPS, drops);
-    ports =
-        resources.add(
-            new PortShares(new PortUsageArray(maps.get(NodeMaps.PORT_USAGE)), context.nanoClock()));
+    ports = resources.add(PortShares.of(maps.get(NodeMaps.PORT_USAGE), context.nanoClock()));
     guard.add(ports);
-    health.add(PORTS, ports);
+    health.add(PortShares.MODULE, ports);
     startAgents(loader, constants, loaderAgent);
   }
 

@@ -2,6 +2,7 @@ package agent.datapath.manager.guard;
 
 import agent.datapath.manager.spec.DatapathStatus;
 import agent.datapath.manager.thread.HealthBoard;
+import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.PortUsageArray;
 import java.util.concurrent.TimeUnit;
 import org.agrona.concurrent.NanoClock;
@@ -13,6 +14,9 @@ import org.agrona.concurrent.NanoClock;
  * after it.
  */
 public final class PortShares implements Check, HealthBoard.Probe, AutoCloseable {
+  /** Its health module. */
+  public static final String MODULE = "masquerade-ports";
+
   private static final long REMEMBERED_NS = TimeUnit.SECONDS.toNanos(30);
 
   private final PortUsageArray usage;
@@ -37,11 +41,16 @@ public final class PortShares implements Check, HealthBoard.Probe, AutoCloseable
     begin();
   }
 
+  /** Watches the counters of a map, which stays open. */
+  public static PortShares of(BpfMap map, NanoClock clock) {
+    return new PortShares(new PortUsageArray(map), clock);
+  }
+
   private long counted() {
     return usage.replaced(PortUsageArray.NODE) + usage.refused(PortUsageArray.NODE);
   }
 
-  /** Takes the present counts as those before what is told. */
+  /** Takes the present counts as those before what is reported. */
   private void begin() {
     seen = counted();
     for (int id = 0; id < replacedBefore.length; id++) {

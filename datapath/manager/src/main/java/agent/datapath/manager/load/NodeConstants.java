@@ -34,6 +34,15 @@ public final class NodeConstants {
     this.context = context;
   }
 
+  /** Creates a writer for programs that begin while flows are carried over, or not. */
+  public static NodeConstants of(DatapathContext context, ConntrackCarryOver carryOver) {
+    final NodeConstants constants = new NodeConstants(context);
+    if (carryOver.isPending()) {
+      constants.flowsMayBeLost(System.nanoTime());
+    }
+    return constants;
+  }
+
   /** Sets the MAC address of the device of the load balancer, first octet most significant. */
   public void balancerMac(long mac) {
     balancerMac = mac;
@@ -106,7 +115,7 @@ public final class NodeConstants {
             .payloadBytes(context.payloadBytes())
             .socketPortFirst(context.masquerading().socketPorts().first())
             .socketPorts(context.masquerading().socketPorts().count())
-            .portShares(portShares(context.portSharePercent()))
+            .portShares(portShares(context.masquerading().endpointSharePercent()))
             .flowsLostUntilNs(flowsLostUntilNs);
     final IpAddress gateway4 = context.gateway4();
     if (gateway4 != null) {

@@ -56,7 +56,6 @@ public final class DatapathContext {
   private int policyMapMax = MapSize.POLICY_MAP;
   private int conntrackGcIntervalSec = 60;
   private int flowSharePercent = 100;
-  private int portSharePercent = 25;
   private int eventsPerSecond = 10_000;
   private int payloadBytes = 128;
   private int maxPrefixes = PrefilterGeometry.MAX_PREFIXES;
@@ -92,7 +91,6 @@ public final class DatapathContext {
     range("bpf-policy-map-max", policyMapMax, 2, POLICY_MAP_LARGEST);
     range("conntrack-garbage-collector-interval", conntrackGcIntervalSec, 1, 24 * 3600);
     range("conntrack-endpoint-share", flowSharePercent, 1, FLOW_SHARE_LARGEST);
-    range("masquerade-endpoint-share", portSharePercent, 1, 100);
     range("endpoint-event-rate", eventsPerSecond, 0, Integer.MAX_VALUE);
     range("trace-payloadlen", payloadBytes, 0, PAYLOAD_LARGEST);
     range("service-table-size", serviceTableMax, 0, SERVICE_TABLE_LARGEST);
@@ -371,19 +369,6 @@ public final class DatapathContext {
 
   public DatapathContext conntrackGcIntervalSec(int value) {
     conntrackGcIntervalSec = changing(value);
-    return this;
-  }
-
-  /**
-   * Returns {@code --masquerade-endpoint-share}: the part of the ports of masqueraded flows to one
-   * destination that the flows of an endpoint may get, in percent.
-   */
-  public int portSharePercent() {
-    return portSharePercent;
-  }
-
-  public DatapathContext portSharePercent(int value) {
-    portSharePercent = changing(value);
     return this;
   }
 

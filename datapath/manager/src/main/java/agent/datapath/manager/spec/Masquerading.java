@@ -13,13 +13,18 @@ import java.util.Map;
  * @param native6 the IPv6 prefix to which packets are not masqueraded, or null
  * @param socketPorts those that no flow gets, unless all others are taken
  * @param nat46Range the IPv6 prefix of 96 bits to which packets become IPv4 packets, or null
+ * @param endpointSharePercent {@code --masquerade-endpoint-share}: the part of the ports to one
+ *     destination that the flows of an endpoint may get
  */
 public record Masquerading(
     Map<String, AddressPair> addresses,
     Prefix native4,
     Prefix native6,
     SocketPorts socketPorts,
-    Prefix nat46Range) {
+    Prefix nat46Range,
+    int endpointSharePercent) {
+  private static final int DEFAULT_SHARE_PERCENT = 25;
+
   /** Flows keep their addresses. */
   public static final Masquerading NONE =
       new Masquerading(Map.of(), null, null, SocketPorts.NONE, null);
@@ -32,8 +37,21 @@ public record Masquerading(
     if (native6 != null && native6.address().isIpv4()) {
       throw new IllegalArgumentException("native6: no IPv6 prefix");
     }
+    if (endpointSharePercent < 1 || endpointSharePercent > 100) {
+      throw new IllegalArgumentException("masquerade-endpoint-share: " + endpointSharePercent);
+    }
     if (nat46Range != null && (nat46Range.isIpv4() || nat46Range.length() != 96)) {
       throw new IllegalArgumentException("nat46-range: no IPv6 prefix of 96 bits");
     }
+  }
+
+  /** Creates the record with the default share of an endpoint. */
+  public Masquerading(
+      Map<String, AddressPair> addresses,
+      Prefix native4,
+      Prefix native6,
+      SocketPorts socketPorts,
+      Prefix nat46Range) {
+    this(addresses, native4, native6, socketPorts, nat46Range, DEFAULT_SHARE_PERCENT);
   }
 }

@@ -1,6 +1,7 @@
 package agent.datapath.manager.load;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import agent.bindings.BpfObject;
 import agent.bindings.LibBpf;
@@ -125,10 +126,16 @@ class LoadTimeConstantsTest {
   @Test
   void shouldWriteOfHowManyPortsAnEndpointHasOne() {
     assertEquals(4, node(context(), NodeConfigFlyweight::portShares));
-    assertEquals(1, node(context().portSharePercent(100), NodeConfigFlyweight::portShares));
-    assertEquals(2, node(context().portSharePercent(99), NodeConfigFlyweight::portShares));
-    assertEquals(4, node(context().portSharePercent(30), NodeConfigFlyweight::portShares));
-    assertEquals(100, node(context().portSharePercent(1), NodeConfigFlyweight::portShares));
+    assertEquals(
+        List.of(1L, 2L, 4L, 100L), List.of(shares(100), shares(99), shares(30), shares(1)));
+    assertThrows(IllegalArgumentException.class, () -> shares(0));
+    assertThrows(IllegalArgumentException.class, () -> shares(101));
+  }
+
+  private long shares(int percent) {
+    final Masquerading masquerading =
+        new Masquerading(Map.of(), null, null, SocketPorts.NONE, null, percent);
+    return node(context().masquerading(masquerading), NodeConfigFlyweight::portShares);
   }
 
   @Test

@@ -58,8 +58,6 @@ class DatapathContextTest {
     assertAccepted(context -> context.conntrackGcIntervalSec(1));
     assertAccepted(context -> context.conntrackGcIntervalSec(24 * 3600));
     assertAccepted(context -> context.flowSharePercent(1));
-    assertAccepted(context -> context.portSharePercent(1).eventsPerSecond(0));
-    assertAccepted(context -> context.portSharePercent(100));
     assertAccepted(context -> context.flowSharePercent(10_000));
     assertAccepted(context -> context.eventsPerSecond(0));
     assertAccepted(context -> context.payloadBytes(0));
@@ -102,10 +100,6 @@ class DatapathContextTest {
     for (final int percent : new int[] {0, 10_001}) {
       assertRefused(
           "conntrack-endpoint-share: " + percent, context -> context.flowSharePercent(percent));
-    }
-    for (final int percent : new int[] {0, 101}) {
-      assertRefused(
-          "masquerade-endpoint-share: " + percent, context -> context.portSharePercent(percent));
     }
     assertRefused("endpoint-event-rate: -1", context -> context.eventsPerSecond(-1));
     assertRefused("trace-payloadlen: -1", context -> context.payloadBytes(-1));
