@@ -1,5 +1,6 @@
 package agent.identity;
 
+import agent.types.PlainText;
 import agent.types.Refusal;
 import java.util.Comparator;
 import java.util.Objects;
@@ -64,17 +65,17 @@ public record Label(String source, String key, String value) implements Comparab
     }
     return isPlain(source) && isPlain(key) && isPlain(value)
         ? null
-        : "a label holds a control character or ';'";
+        : "a label holds a control or bidirectional character or ';'";
   }
 
   /** ';' ends a label in the form that is hashed, so that no two sets may share that form. */
   private static boolean isPlain(String text) {
     for (int i = 0; i < text.length(); i++) {
-      if (Character.isISOControl(text.charAt(i)) || text.charAt(i) == ';') {
+      if (text.charAt(i) == ';') {
         return false;
       }
     }
-    return true;
+    return PlainText.isPlain(text);
   }
 
   /**

@@ -11,6 +11,7 @@ import agent.service.Service;
 import agent.service.ServiceProtocol;
 import agent.service.ServiceType;
 import agent.types.IpAddress;
+import agent.types.PlainText;
 import agent.types.Refusal;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -196,7 +197,7 @@ final class ServiceDecoder {
     if (name != null && (name.isEmpty() || name.length() > LONGEST_NAME)) {
       throw Refusal.invalid(field, "has not 1 to " + LONGEST_NAME + " characters");
     }
-    return name;
+    return PlainText.checked(field, name);
   }
 
   private static void range(String field, int value, int least, int most) {

@@ -3,6 +3,7 @@ package agent.endpoint.request;
 import agent.endpoint.state.EndpointIdentifier;
 import agent.endpoint.state.EndpointLookup;
 import agent.endpoint.state.ExternalIdentifiers;
+import agent.types.PlainText;
 import agent.types.Refusal;
 
 /**
@@ -79,7 +80,7 @@ public final class RequestIdentifiers {
     return value == null ? inPath : value;
   }
 
-  /** Returns null for an absent or empty value; refuses control characters. */
+  /** Returns null for an absent or empty value; refuses control and bidirectional characters. */
   private static String text(String field, String value) {
     if (value == null || value.isEmpty()) {
       return null;
@@ -87,10 +88,7 @@ public final class RequestIdentifiers {
     if (value.length() > MAX_LENGTH) {
       throw Refusal.invalid(field, "longer than " + MAX_LENGTH + " characters");
     }
-    if (value.chars().anyMatch(Character::isISOControl)) {
-      throw Refusal.invalid(field, "control characters");
-    }
-    return value;
+    return PlainText.checked(field, value);
   }
 
   private static String containerIdOf(EndpointIdentifier path) {
