@@ -11,7 +11,8 @@ type CIDRSet struct {
 // MarshalJSON leaves out absent fields and keeps empty lists and maps.
 func (m CIDRSet) MarshalJSON() ([]byte, error) { return encode(m) }
 
-// EgressRule is one egress entry; a missing peer list allows all peers, an empty one none.
+// EgressRule is one egress entry; a missing peer list allows all peers, an empty one none;
+// an entry with nothing at all selects nobody.
 type EgressRule struct {
 	// ICMP types.
 	ICMPs []ICMPRule `json:"icmps"`
@@ -85,7 +86,8 @@ type ICMPField struct {
 	Type ICMPType `json:"type"`
 }
 
-// IngressRule is one ingress entry; a missing peer list allows all peers, an empty one none.
+// IngressRule is one ingress entry; a missing peer list allows all peers, an empty one none;
+// an entry with nothing at all selects nobody.
 type IngressRule struct {
 	// Peers by CIDR.
 	FromCIDR []string `json:"fromCIDR"`
@@ -122,6 +124,8 @@ type Policy struct {
 	Policy string `json:"policy"`
 	// Revision of the repository; rises with each change.
 	Revision int64 `json:"revision"`
+	// What of the rules of an import no request can match, each with its path; absent for nothing.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // PolicyResolution says whether a flow would pass.
@@ -210,7 +214,7 @@ type HTTPRule struct {
 	HeaderMatches []HeaderMatch `json:"headerMatches"`
 	// Headers that must be present: Name, or Name: value.
 	Headers []string `json:"headers"`
-	// Regular expression (RE2) that the whole host without the port must match, in any case.
+	// Regular expression (RE2) that the whole host must match, without its port or with it, in any case.
 	Host string `json:"host"`
 	// Regular expression (RE2) that the whole method must match.
 	Method string `json:"method"`
@@ -241,6 +245,8 @@ type Rule struct {
 	Egress []EgressRule `json:"egress"`
 	// What the endpoints must not reach; deny takes precedence over allow.
 	EgressDeny []EgressRule `json:"egressDeny"`
+	// Directions in which the rule turns enforcement on; where it is absent, those that it has a list for.
+	EnableDefaultDeny *DefaultDeny `json:"enableDefaultDeny"`
 	// Endpoints that the rule applies to; a rule must have one.
 	EndpointSelector *EndpointSelector `json:"endpointSelector"`
 	// What may reach the endpoints.
@@ -253,6 +259,14 @@ type Rule struct {
 
 // MarshalJSON leaves out absent fields and keeps empty lists and maps.
 func (m Rule) MarshalJSON() ([]byte, error) { return encode(m) }
+
+// DefaultDeny says in which directions a rule turns enforcement on.
+type DefaultDeny struct {
+	// Whether it does for egress.
+	Egress *bool `json:"egress,omitempty"`
+	// Whether it does for ingress.
+	Ingress *bool `json:"ingress,omitempty"`
+}
 
 // Selector is a selector of the rules and the identities that it selects.
 type Selector struct {

@@ -56,10 +56,12 @@ __global int fragment_claim(const struct fragment6_key *key, const struct packet
 	const __u32 now = (__u32)(now_ns() / NS_PER_SECOND);
 	const struct fragment_claim *taken;
 	struct fragment_claim claim;
+	struct fragment6_key own;
 
 	if (!key || !packet)
 		return true;
-	taken = bpf_map_lookup_elem(&fragment_claims, key);
+	own = *key; /* kernels before 6.4 take no key that may be anywhere */
+	taken = bpf_map_lookup_elem(&fragment_claims, &own);
 	if (taken && now - taken->seconds < FRAGMENT_CLAIM_SEC &&
 	    (taken->owner[0] != packet->source.halves[0] || taken->owner[1] != packet->source.halves[1]))
 		return false;
@@ -67,7 +69,7 @@ __global int fragment_claim(const struct fragment6_key *key, const struct packet
 	claim.owner[1] = packet->source.halves[1];
 	claim.seconds = now;
 	claim.reserved = 0;
-	return !bpf_map_update_elem(&fragment_claims, key, &claim, taken ? BPF_ANY : BPF_NOEXIST);
+	return !bpf_map_update_elem(&fragment_claims, &own, &claim, taken ? BPF_ANY : BPF_NOEXIST);
 }
 
 /* Finds the number with which a datagram leaves; where none of some is free, that is the last of these. */

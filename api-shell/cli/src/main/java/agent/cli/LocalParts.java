@@ -77,4 +77,9 @@ public interface LocalParts {
    * @return what is wrong first, or null
    */
   RuleFault check(String rule);
+
+  /** Returns what of a valid rule no request can match: each a path in it and the reason. */
+  default List<String> warnings(String rule) {
+    return List.of();
+  }
 }

@@ -79,6 +79,7 @@ final class PolicyValidation {
     for (int i = 0; i < MOST_FAULTS; i++) {
       final RuleFault found = call.local().check(JsonTreeWriter.compact(value));
       if (found == null) {
+        warn(call, file, index, rule.place(), JsonTreeWriter.compact(value));
         return;
       }
       final Map<String, Object> fault = new LinkedHashMap<>();
@@ -94,6 +95,13 @@ final class PolicyValidation {
       if (!found.isName() || !RulePath.remove(value, found.path())) {
         return;
       }
+    }
+  }
+
+  private static void warn(Invocation call, String file, int index, String place, String rule) {
+    for (final String warning : call.local().warnings(rule)) {
+      final String text = path(index, place, warning);
+      call.err().println(Text.oneLine("Warning: %s: rule %d: %s".formatted(file, index, text)));
     }
   }
 

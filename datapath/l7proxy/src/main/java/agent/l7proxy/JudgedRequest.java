@@ -50,6 +50,7 @@ final class JudgedRequest implements HttpRequest {
   private final boolean isHttp2;
   private final boolean isServerHttp2;
   private String host = "";
+  private String authority = "";
   private boolean isWebSocket;
   private boolean wantsClose;
 
@@ -137,7 +138,7 @@ final class JudgedRequest implements HttpRequest {
       }
       return;
     }
-    final String authority = hosts.next();
+    authority = hosts.next();
     if (hosts.hasNext()) {
       final boolean isSame = hosts.next().equals(authority) && !hosts.hasNext();
       if (!isHttp2 || !isSame) {
@@ -277,12 +278,8 @@ final class JudgedRequest implements HttpRequest {
           }
         }
         case DELETE -> {
-          final boolean isKept = headers.contains(change.name(), change.value(), false);
           if (!isFixed) {
             headers.remove(change.name());
-          }
-          if (!isFixed && isKept) {
-            headers.add(change.name(), change.value());
           }
         }
         default -> throw new IllegalStateException(change.action().toString());
@@ -367,8 +364,29 @@ final class JudgedRequest implements HttpRequest {
   }
 
   @Override
+  public String authority() {
+    return authority.toLowerCase(Locale.ROOT);
+  }
+
+  @Override
   public boolean hasHeader(String name, String value) {
-    final HttpHeaders headers = judgedHeaders == null ? head.headers() : judgedHeaders;
-    return value == null ? headers.contains(name) : headers.contains(name, value, false);
+    return value == null
+        ? judged().contains(name)
+        : hasHeaderLine(name, value) && hasOneLine(name);
+  }
+
+  private HttpHeaders judged() {
+    return judgedHeaders == null ? head.headers() : judgedHeaders;
+  }
+
+  private boolean hasOneLine(String name) {
+    final Iterator<String> lines = judged().valueStringIterator(name);
+    lines.next();
+    return !lines.hasNext();
+  }
+
+  @Override
+  public boolean hasHeaderLine(String name, String value) {
+    return judged().contains(name, value, false);
   }
 }

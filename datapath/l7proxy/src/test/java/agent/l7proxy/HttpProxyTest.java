@@ -179,9 +179,10 @@ class HttpProxyTest {
   void shouldApplyTheChangesOfAVerdict() throws Exception {
     bench.rule =
         request -> {
-          assertTrue(request.hasHeader("x-a", "1"));
+          assertFalse(request.hasHeader("x-a", "1"));
           assertTrue(request.hasHeader("X-A", null));
-          assertFalse(request.hasHeader("x-a", "3"));
+          assertTrue(request.hasHeaderLine("x-a", "1"));
+          assertFalse(request.hasHeaderLine("x-a", "3"));
           return new HttpVerdict(
               true,
               List.of(
@@ -195,8 +196,10 @@ class HttpProxyTest {
     assertEquals(200, client.response().status());
     final HttpSocket.Message seen = server.requests.getFirst();
     assertEquals("n", seen.field("X-New"));
-    assertEquals("2", seen.field("X-A"));
-    assertEquals("b", seen.field("X-B"));
+    assertNull(seen.field("X-A"));
+    assertEquals(
+        List.of("Host: a.test", "X-New: n", "X-B: b"),
+        seen.fields().stream().filter(field -> !field.startsWith("X-Forwarded")).toList());
     assertNull(seen.field("content-length"));
     assertEquals(List.of("X-Logged"), bench.record().missingHeaders());
   }

@@ -170,6 +170,30 @@ class JudgedRequestTest {
   }
 
   @Test
+  void shouldTakeAFieldOfSeveralLinesForNoValue() throws BadRequestException {
+    for (final boolean isHttp2 : new boolean[] {false, true}) {
+      for (final String[] lines : new String[][] {{"admin", "root"}, {"root", "admin"}}) {
+        final DefaultHttpRequest head = head("GET", "/");
+        head.headers().add("X-User", lines[0]).add("x-user", lines[1]);
+        final JudgedRequest request = JudgedRequest.of(head, isHttp2, isHttp2);
+        assertFalse(request.hasHeader("X-User", "admin"));
+        assertFalse(request.hasHeader("X-User", "root"));
+        assertTrue(request.hasHeaderLine("X-USER", "admin"));
+        assertTrue(request.hasHeader("X-User", null));
+      }
+    }
+    final DefaultHttpRequest head = head("GET", "/");
+    head.headers().add("X-User", "admin").add("X-Team", "a, b");
+    final JudgedRequest request = judged(head);
+    assertTrue(request.hasHeader("x-user", "admin"));
+    assertFalse(request.hasHeader("X-User", "Admin"), "values have case");
+    assertFalse(request.hasHeaderLine("X-User", "ADMIN"));
+    assertTrue(request.hasHeader("X-Team", "a, b"));
+    assertFalse(request.hasHeader("X-Team", "a"));
+    assertEquals("a.test:80", request.authority());
+  }
+
+  @Test
   void shouldRemoveTheFieldsThatNettyAddsToStreams() throws BadRequestException {
     final DefaultHttpRequest head = head("GET", "/");
     for (final String name :

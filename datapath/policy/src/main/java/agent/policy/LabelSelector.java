@@ -3,28 +3,24 @@ package agent.policy;
 import agent.identity.Identity;
 import agent.identity.LabelSet;
 import agent.identity.ReservedIdentity;
-import agent.types.Prefix;
 import java.util.List;
 import java.util.stream.Collectors;
 
 /**
  * Selects by labels. As a peer selector it applies to endpoints (cluster identities, those with
- * chosen numbers, {@code init}, {@code health} and {@code unmanaged}), so that neither {@code {}}
- * nor {@code NotIn} selects the world or a node; only a selector that requires a label of source
- * {@code reserved} or {@code cidr} applies to every identity.
+ * chosen numbers, {@code init}, {@code health} and {@code unmanaged}) alone: never to the world, to
+ * a node or to names, which entities and other peers mean.
  */
 public final class LabelSelector implements PeerSelector {
   /** The selector {@code {}}. */
   public static final LabelSelector ALL = new LabelSelector(List.of());
 
   private final List<Requirement> requirements;
-  private final boolean endpointsOnly;
   private final int hash;
 
   LabelSelector(List<Requirement> requirements) {
     this.requirements = requirements.stream().distinct().sorted().toList();
     hash = this.requirements.hashCode();
-    endpointsOnly = requirements.stream().noneMatch(Requirement::asksForReserved);
   }
 
   /** Returns whether an endpoint with these labels is selected. */
@@ -39,14 +35,7 @@ public final class LabelSelector implements PeerSelector {
 
   @Override
   public boolean selects(Identity identity) {
-    return (!endpointsOnly || isEndpoint(identity)) && selects(labelsOf(identity));
-  }
-
-  /** Returns the prefixes whose labels it names. */
-  List<Prefix> prefixes() {
-    return endpointsOnly
-        ? List.of()
-        : requirements.stream().flatMap(requirement -> requirement.prefix().stream()).toList();
+    return isEndpoint(identity) && selects(identity.labels());
   }
 
   private static boolean isEndpoint(Identity identity) {
@@ -55,22 +44,6 @@ public final class LabelSelector implements PeerSelector {
         || identity.id() == ReservedIdentity.INIT.id()
         || identity.id() == ReservedIdentity.HEALTH.id()
         || identity.id() == ReservedIdentity.UNMANAGED.id();
-  }
-
-  /**
-   * Returns the labels that selectors match: every world identity also has {@code reserved:world}
-   * and the label of its family.
-   */
-  private static LabelSet labelsOf(Identity identity) {
-    final LabelSet labels = identity.labels();
-    if (identity.id() == ReservedIdentity.WORLD_IPV4.id()
-        || identity.id() == ReservedIdentity.WORLD_IPV6.id()) {
-      return labels.with(ReservedIdentity.WORLD.label());
-    }
-    return identity
-        .cidr()
-        .map(cidr -> labels.with(ReservedIdentity.world(cidr.isIpv4()).label()))
-        .orElse(labels);
   }
 
   @Override

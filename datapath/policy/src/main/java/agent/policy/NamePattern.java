@@ -7,12 +7,13 @@ import java.util.stream.Stream;
 
 /**
  * A pattern of DNS names: {@code *} stands for any number of the characters of one label (letters,
- * digits, {@code -} and {@code _}) and does not match a dot; alone it matches every name. Without a
- * {@code *} it is one name. Case is folded, and names are written with the dot of the root at the
- * end.
+ * digits, {@code -} and {@code _}) and does not match a dot; alone it matches every name. {@code
+ * **.} at the beginning stands for one or more whole labels. Without a {@code *} it is one name.
+ * Case is folded, and names are written with the dot of the root at the end.
  */
 public final class NamePattern {
   private static final String EVERY = "*";
+  private static final String LABELS = "**.";
   private static final int LONGEST_NAME = 253;
   private static final int LONGEST_LABEL = 63;
   private static final Pattern NAME = Pattern.compile("[-a-z0-9_]+(\\.[-a-z0-9_]+)*");
@@ -98,13 +99,29 @@ public final class NamePattern {
     return isEvery() || matches(name, name.length());
   }
 
-  /** Where a character does not match, the last star takes one more: no other is tried again. */
   private boolean matches(String name, int length) {
+    if (!text.startsWith(LABELS)) {
+      return matches(0, name, 0, length);
+    }
+    for (int i = 0; i < length; i++) {
+      if (name.charAt(i) == '.') {
+        if (i > 0 && name.charAt(i - 1) != '.' && matches(LABELS.length(), name, i + 1, length)) {
+          return true;
+        }
+      } else if (!isOfLabel(name.charAt(i))) {
+        return false;
+      }
+    }
+    return false;
+  }
+
+  /** Where a character does not match, the last star takes one more: no other is tried again. */
+  private boolean matches(int start, String name, int from, int length) {
     final int end = text.length() - 1; // the dot of the root
-    int at = 0;
+    int at = start;
     int star = -1;
     int afterStar = 0;
-    for (int i = 0; i < length; ) {
+    for (int i = from; i < length; ) {
       final char c = at < end ? text.charAt(at) : 0;
       if (c == '*') {
         star = at++;

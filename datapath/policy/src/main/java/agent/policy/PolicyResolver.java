@@ -19,9 +19,10 @@ import java.util.function.BiFunction;
 
 /**
  * Resolves rules to policy map entries. Mode default enforces the directions in which a rule
- * selects the endpoint, whether it allows or denies and even where its list is empty; mode always
- * enforces both; mode never none. A direction that is not enforced is one entry that allows
- * everything.
+ * selects the endpoint, whether it allows or denies and even where its list is empty, unless the
+ * rule says that it does not turn enforcement on; mode always enforces both; mode never none. A
+ * direction that is not enforced is one entry that allows everything, and in mode default the
+ * denies.
  */
 final class PolicyResolver {
   private static final int ANY_IDENTITY = 0;
@@ -115,13 +116,17 @@ final class PolicyResolver {
   }
 
   private DirectionSummary resolve(PolicyDirection direction, List<Rule> rules, Draft draft) {
-    if (!isEnforced(direction, rules)) {
+    final boolean isEnforced = isEnforced(direction, rules);
+    if (!isEnforced && (mode == EnforcementMode.NEVER || !denies(direction, rules))) {
       draft.entries.add(PolicyEntry.allowAll(ANY_IDENTITY, direction));
       return DirectionSummary.OPEN;
     }
     final TreeMap<Integer, VerdictTable> tables = new TreeMap<>();
     tables.put(ANY_IDENTITY, new VerdictTable());
-    for (final boolean deny : new boolean[] {false, true}) {
+    if (!isEnforced) {
+      table(tables, ANY_IDENTITY).add(List.of(PortMatch.ALL), false);
+    }
+    for (final boolean deny : isEnforced ? new boolean[] {false, true} : new boolean[] {true}) {
       final List<LabelSelector> required = required(direction, deny, rules);
       draft.selectors.addAll(required);
       for (final Rule rule : rules) {
@@ -135,7 +140,19 @@ final class PolicyResolver {
     if (direction == PolicyDirection.INGRESS && allowLocalhost == AllowLocalhost.ALWAYS) {
       table(tables, ReservedIdentity.HOST.id()).add(List.of(PortMatch.ALL), false);
     }
-    return summary(direction, tables, draft.lines.apply(direction, rules), draft.entries);
+    final SummaryLines lines = draft.lines.apply(direction, rules);
+    return summary(direction, isEnforced, tables, lines, draft.entries);
+  }
+
+  private static boolean denies(PolicyDirection direction, List<Rule> rules) {
+    for (final Rule rule : rules) {
+      for (final Section section : rule.sections(direction)) {
+        if (section.deny()) {
+          return true;
+        }
+      }
+    }
+    return false;
   }
 
   private boolean isEnforced(PolicyDirection direction, List<Rule> rules) {
@@ -171,15 +188,22 @@ final class PolicyResolver {
   private Set<Integer> peers(
       Section section, List<LabelSelector> required, Set<PeerSelector> selectors) {
     if (section.everybody()) {
-      return null;
+      return required.isEmpty()
+          ? null
+          : narrowed(selections.identitiesOf(required.get(0)), required);
     }
     selectors.addAll(section.endpoints());
     selectors.addAll(section.outsiders());
-    final Set<Integer> peers = new TreeSet<>();
+    final Set<Integer> peers = new HashSet<>();
     section.endpoints().forEach(selector -> peers.addAll(selections.identitiesOf(selector)));
-    required.forEach(selector -> peers.retainAll(selections.identitiesOf(selector)));
     section.outsiders().forEach(selector -> peers.addAll(selections.identitiesOf(selector)));
-    return peers;
+    return narrowed(peers, required);
+  }
+
+  private Set<Integer> narrowed(Set<Integer> peers, List<LabelSelector> required) {
+    final Set<Integer> left = new TreeSet<>(peers);
+    required.forEach(selector -> left.retainAll(selections.identitiesOf(selector)));
+    return left;
   }
 
   private void apply(
@@ -258,6 +282,7 @@ final class PolicyResolver {
 
   private static DirectionSummary summary(
       PolicyDirection direction,
+      boolean isEnforced,
       TreeMap<Integer, VerdictTable> tables,
       SummaryLines lines,
       List<PolicyEntry> entries) {
@@ -278,7 +303,7 @@ final class PolicyResolver {
           }
         });
     return new DirectionSummary(
-        true,
+        isEnforced,
         any.allowsAnything(any),
         any.denies(),
         List.copyOf(allowed),

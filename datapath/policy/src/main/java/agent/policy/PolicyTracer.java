@@ -305,10 +305,11 @@ final class PolicyTracer {
 
     private boolean meansPeer(Section section) {
       final List<LabelSelector> required = section.deny() ? requiredByDeny : requiredByAllow;
-      return section.everybody()
-          || section.endpoints().stream().anyMatch(selector -> selector.selects(peer))
-              && required.stream().allMatch(selector -> selector.selects(peer))
-          || section.outsiders().stream().anyMatch(selector -> selection.test(selector, peer));
+      final boolean isNamed =
+          section.everybody()
+              || section.endpoints().stream().anyMatch(selector -> selector.selects(peer))
+              || section.outsiders().stream().anyMatch(selector -> selection.test(selector, peer));
+      return isNamed && required.stream().allMatch(selector -> selector.selects(peer));
     }
 
     private boolean meansPort(Section section) {

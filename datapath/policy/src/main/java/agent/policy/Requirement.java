@@ -1,12 +1,8 @@
 package agent.policy;
 
-import agent.identity.Label;
 import agent.identity.LabelPattern;
 import agent.identity.LabelSet;
-import agent.types.Prefix;
-import agent.types.Refusal;
 import java.util.List;
-import java.util.Optional;
 
 /**
  * One requirement of a label selector.
@@ -38,27 +34,6 @@ record Requirement(LabelPattern label, Operator operator) implements Comparable<
       case IN, EXISTS -> label.isMetBy(labels);
       case NOT_IN, DOES_NOT_EXIST -> !label.isMetBy(labels);
     };
-  }
-
-  /**
-   * Returns whether it requires a label of a source that the agent keeps, such as {@code
-   * reserved:host}.
-   */
-  boolean asksForReserved() {
-    return (operator == Operator.IN || operator == Operator.EXISTS)
-        && (label.source().equals(Label.RESERVED) || label.source().equals(Label.CIDR));
-  }
-
-  /** Returns the prefix whose label it names, if any. */
-  Optional<Prefix> prefix() {
-    if (!label.source().equals(Label.CIDR)) {
-      return Optional.empty();
-    }
-    try {
-      return Optional.of(Prefix.parse(label.key()));
-    } catch (Refusal notPrefix) {
-      return Optional.empty();
-    }
   }
 
   @Override

@@ -33,7 +33,7 @@ final class Rule {
    * @param spec the rule as it was written
    * @param labels the labels of the rule
    * @param subject the endpoints that it is for
-   * @param enforced the directions that it has a section for, an empty one included
+   * @param enforced the directions in which it turns enforcement on
    * @param sections its elements
    */
   Rule(
@@ -97,20 +97,6 @@ final class Rule {
       }
     }
     return new ArrayList<>(all);
-  }
-
-  /**
-   * Returns the prefixes that the rule may mean alone, each once: those that need an identity, and
-   * those that selectors name by their label.
-   */
-  Set<Prefix> namedPrefixes() {
-    final Set<Prefix> all = new LinkedHashSet<>(prefixes());
-    for (final PeerSelector selector : selectors()) {
-      if (selector instanceof LabelSelector labelled) {
-        all.addAll(labelled.prefixes());
-      }
-    }
-    return all;
   }
 
   @Override

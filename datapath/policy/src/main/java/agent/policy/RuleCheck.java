@@ -1,6 +1,7 @@
 package agent.policy;
 
 import agent.policy.spec.RuleSpec;
+import java.util.List;
 
 /** Checks a rule without a repository. */
 public final class RuleCheck {
@@ -14,5 +15,14 @@ public final class RuleCheck {
    */
   public static void check(int index, RuleSpec rule) {
     RuleReader.read(index, rule);
+  }
+
+  /**
+   * Returns what of a valid rule no request can match.
+   *
+   * @param index of the rule in its document, at which the path in each warning starts
+   */
+  public static List<String> warnings(int index, RuleSpec rule) {
+    return RequestWarnings.of(index, rule);
   }
 }

@@ -5,6 +5,7 @@ import agent.identity.LabelSet;
 import agent.maps.layout.PolicyDirection;
 import agent.policy.spec.PeerRuleSpec;
 import agent.policy.spec.RuleSpec;
+import agent.policy.spec.RuleSpec.DefaultDenySpec;
 import agent.policy.spec.RuleSpec.LabelSpec;
 import agent.types.Refusal;
 import java.util.ArrayList;
@@ -38,23 +39,42 @@ final class RuleReader {
             path + ".endpointSelector",
             present(path + ".endpointSelector", spec.endpointSelector()));
     final List<Section> sections = new ArrayList<>();
-    final Set<PolicyDirection> enforced = EnumSet.noneOf(PolicyDirection.class);
-    read(path + ".ingress", spec.ingress(), PolicyDirection.INGRESS, false, sections, enforced);
-    read(path + ".egress", spec.egress(), PolicyDirection.EGRESS, false, sections, enforced);
+    final Set<PolicyDirection> present = EnumSet.noneOf(PolicyDirection.class);
+    read(path + ".ingress", spec.ingress(), PolicyDirection.INGRESS, false, sections, present);
+    read(path + ".egress", spec.egress(), PolicyDirection.EGRESS, false, sections, present);
     read(
         path + ".ingressDeny",
         spec.ingressDeny(),
         PolicyDirection.INGRESS,
         true,
         sections,
-        enforced);
-    read(path + ".egressDeny", spec.egressDeny(), PolicyDirection.EGRESS, true, sections, enforced);
-    if (enforced.isEmpty()) {
+        present);
+    read(path + ".egressDeny", spec.egressDeny(), PolicyDirection.EGRESS, true, sections, present);
+    final Set<PolicyDirection> enforced = enforced(spec.enableDefaultDeny(), present);
+    if (present.isEmpty() && enforced.isEmpty()) {
       throw Refusal.invalid(
           path, "the rule has none of ingress, egress, ingressDeny and egressDeny");
     }
     return new Rule(
         spec, labels(path + ".labels", spec.labels()), subject, enforced, List.copyOf(sections));
+  }
+
+  private static Set<PolicyDirection> enforced(DefaultDenySpec spec, Set<PolicyDirection> present) {
+    final Set<PolicyDirection> enforced = EnumSet.copyOf(present);
+    if (spec != null) {
+      set(enforced, PolicyDirection.INGRESS, spec.ingress());
+      set(enforced, PolicyDirection.EGRESS, spec.egress());
+    }
+    return enforced;
+  }
+
+  private static void set(
+      Set<PolicyDirection> enforced, PolicyDirection direction, Boolean isEnforced) {
+    if (Boolean.TRUE.equals(isEnforced)) {
+      enforced.add(direction);
+    } else if (isEnforced != null) {
+      enforced.remove(direction);
+    }
   }
 
   private static void read(
@@ -63,11 +83,11 @@ final class RuleReader {
       PolicyDirection direction,
       boolean deny,
       List<Section> sections,
-      Set<PolicyDirection> enforced) {
+      Set<PolicyDirection> present) {
     if (elements == null) {
       return;
     }
-    enforced.add(direction);
+    present.add(direction);
     for (int i = 0; i < elements.size(); i++) {
       final String element = path + "[" + i + "]";
       sections.add(

@@ -10,9 +10,9 @@ import java.util.List;
  * @param direction seen from the endpoint
  * @param deny whether it forbids
  * @param everybody whether it selects every peer, whatever its identity
- * @param endpoints peers by labels, which {@code requires} narrows
- * @param requires selectors that peers by labels must match besides, in this and every other
- *     section of the direction that selects the endpoint
+ * @param endpoints peers by labels
+ * @param requires selectors that peers must match besides, in this and every other section of the
+ *     direction that selects the endpoint
  * @param outsiders peers by CIDR, name or entity
  * @param ports the protocols and ports
  */

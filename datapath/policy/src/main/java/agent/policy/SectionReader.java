@@ -5,6 +5,7 @@ import agent.policy.spec.PeerRuleSpec;
 import agent.policy.spec.PeerRuleSpec.CidrSetSpec;
 import agent.policy.spec.PeerRuleSpec.FqdnSpec;
 import agent.policy.spec.PeerRuleSpec.ServiceSpec;
+import agent.types.PlainText;
 import agent.types.Prefix;
 import agent.types.Refusal;
 import agent.types.ServiceName;
@@ -16,7 +17,8 @@ import java.util.Objects;
 /**
  * Checks one element of {@code ingress}, {@code egress} or their deny forms. Labels, CIDRs, CIDR
  * sets, entities, names and services exclude each other in one element; two elements express both.
- * An element with nothing but {@code fromRequires} allows no peer, it only narrows other elements.
+ * An element with nothing but {@code fromRequires} allows no peer, it only narrows other elements;
+ * an allow with nothing at all selects nobody.
  */
 final class SectionReader {
   private final String path;
@@ -33,6 +35,10 @@ final class SectionReader {
     if (spec.unserved() != null && !spec.unserved().isEmpty()) {
       throw Refusal.invalid(path + "." + spec.unserved().getFirst(), "not served yet");
     }
+    if (deny && spec.isEmpty()) {
+      throw Refusal.invalid(
+          path, "names nothing that is denied; " + name("Entities") + ": [all] means everything");
+    }
     checkPeers(spec);
     final List<PeerSelector> outsiders = new ArrayList<>();
     outsiders.addAll(cidrs(spec.cidrs()));
@@ -41,18 +47,10 @@ final class SectionReader {
     outsiders.addAll(services(spec.services()));
     final List<Entity> entities = entities(spec.entities());
     outsiders.addAll(entities);
-    final boolean namesNoPeer =
-        spec.endpoints() == null
-            && spec.requires() == null
-            && spec.cidrs() == null
-            && spec.cidrSets() == null
-            && spec.fqdns() == null
-            && spec.services() == null
-            && spec.entities() == null;
     return new Section(
         direction,
         deny,
-        namesNoPeer || entities.contains(Entity.ALL),
+        spec.namesNoPeer() && !spec.isEmpty() || entities.contains(Entity.ALL),
         SelectorReader.readAll(field("Endpoints"), spec.endpoints()),
         SelectorReader.readAll(field("Requires"), spec.requires()),
         outsiders,
@@ -126,7 +124,10 @@ final class SectionReader {
     for (int i = 0; specs != null && i < specs.size(); i++) {
       final String field = field("Services") + "[" + i + "].k8sService";
       final ServiceSpec spec = RuleReader.present(field, specs.get(i));
-      final String name = RuleReader.present(field + ".serviceName", spec.name());
+      final String name =
+          PlainText.checked(
+              field + ".serviceName", RuleReader.present(field + ".serviceName", spec.name()));
+      PlainText.checked(field + ".namespace", spec.namespace());
       if (name.isEmpty()) {
         throw Refusal.invalid(field + ".serviceName", "is empty");
       }

@@ -43,19 +43,19 @@ final class SummaryLines {
             + " "
             + Section.preposition(section.direction())
             + " ";
-    if (section.everybody()) {
-      put(l4, start + "everybody", rule);
-      return;
-    }
     final String end =
         required.isEmpty()
             ? ""
             : required.stream()
                 .map(LabelSelector::text)
                 .collect(Collectors.joining(", ", ", ", ""));
+    if (section.everybody()) {
+      put(l4, start + "everybody" + end, rule);
+      return;
+    }
     section.endpoints().forEach(peer -> put(l4, start + peer.text() + end, rule));
     for (final PeerSelector peer : section.outsiders()) {
-      put(peer instanceof CidrSelector ? cidr : l4, start + peer.text(), rule);
+      put(peer instanceof CidrSelector ? cidr : l4, start + peer.text() + end, rule);
     }
   }
 

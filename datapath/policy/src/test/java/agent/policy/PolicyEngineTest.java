@@ -146,9 +146,12 @@ class PolicyEngineTest {
   }
 
   @Test
-  void shouldReachReservedIdentitiesOnlyWhenAskedFor() {
+  void shouldReachReservedIdentitiesByTheirEntitiesAlone() {
     engine.endpointSet(1, web, List.of());
     add(engine, List.of(ingress(WEB, endpoints(labels("reserved:world", "")))), false);
+    assertEquals(List.of(), engine.policyOf(1).orElseThrow().ingress().allowed());
+    delete(engine, List.of());
+    add(engine, List.of(ingress(WEB, entities("world"))), false);
     assertEquals(List.of(2, 9, 10), engine.policyOf(1).orElseThrow().ingress().allowed());
     delete(engine, List.of());
     add(engine, List.of(ingress(WEB, endpoints(labels("host", "")))), false);

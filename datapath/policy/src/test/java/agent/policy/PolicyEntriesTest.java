@@ -11,6 +11,7 @@ import static agent.policy.RuleSpecs.ingressDeny;
 import static agent.policy.RuleSpecs.labels;
 import static agent.policy.RuleSpecs.named;
 import static agent.policy.RuleSpecs.on;
+import static agent.policy.RuleSpecs.requires;
 import static agent.policy.RuleSpecs.tcp;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -27,9 +28,11 @@ import agent.maps.layout.PolicyDirection;
 import agent.policy.spec.PeerRuleSpec;
 import agent.policy.spec.PeerRuleSpec.PortSpec;
 import agent.policy.spec.RuleSpec;
+import agent.policy.spec.RuleSpec.DefaultDenySpec;
 import agent.policy.spec.SelectorSpec;
 import agent.types.OperationException;
 import agent.types.Prefix;
+import agent.types.Refusal;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -101,6 +104,63 @@ class PolicyEntriesTest {
             tcp80(0, PolicyVerdict.DENY),
             OPEN_OUT),
         entriesOf(engine));
+  }
+
+  @Test
+  void shouldEnforceAndAllowNobodyByAnEmptyElement() {
+    final PolicyEngine engine = open();
+    add(engine, List.of(ingress(WEB, PeerRuleSpec.NOBODY)), false);
+    assertTrue(ingressOf(engine).enforced());
+    assertEquals(List.of(), ingressOf(engine).allowed());
+    assertEquals(List.of(OPEN_OUT), entriesOf(engine));
+  }
+
+  @Test
+  void shouldRefuseADenyThatNamesNothing() {
+    assertEquals(
+        "[0].ingressDeny[0]: names nothing that is denied; fromEntities: [all] means everything",
+        assertThrows(Refusal.class, () -> RuleReader.read(0, ingressDeny(WEB, PeerRuleSpec.NOBODY)))
+            .getMessage());
+  }
+
+  @Test
+  void shouldNarrowElementsWithoutPeersAndThoseByEntityByWhatTheirSectionRequires() {
+    for (final PeerRuleSpec everybody :
+        List.of(on(PeerRuleSpec.NOBODY, tcp(80)), on(PeerRuleSpec.ALL, tcp(80)))) {
+      final PolicyEngine engine = open();
+      add(engine, List.of(ingress(WEB, everybody, requires(DB))), false);
+      assertEquals(List.of(tcp80(db.id(), PolicyVerdict.ALLOW), OPEN_OUT), entriesOf(engine));
+      delete(engine, List.of());
+    }
+  }
+
+  @Test
+  void shouldAddItsDeniesWithoutTurningEnforcementOn() {
+    final PolicyEngine engine = open();
+    final RuleSpec deny = ingressDeny(WEB, on(endpoints(DB), tcp(80)));
+    add(engine, List.of(withDefaults(deny, new DefaultDenySpec(false, null))), false);
+    assertFalse(ingressOf(engine).enforced());
+    assertEquals(
+        List.of(
+            PolicyEntry.allowAll(0, PolicyDirection.INGRESS),
+            tcp80(db.id(), PolicyVerdict.DENY),
+            OPEN_OUT),
+        entriesOf(engine));
+    add(engine, List.of(withDefaults(deny, new DefaultDenySpec(null, true))), false);
+    assertTrue(ingressOf(engine).enforced());
+    assertTrue(engine.policyOf(1).orElseThrow().egress().enforced());
+  }
+
+  private static RuleSpec withDefaults(RuleSpec rule, DefaultDenySpec defaults) {
+    return new RuleSpec(
+        rule.endpointSelector(),
+        rule.ingress(),
+        rule.egress(),
+        rule.ingressDeny(),
+        rule.egressDeny(),
+        rule.labels(),
+        rule.description(),
+        defaults);
   }
 
   /** What a deny section requires narrows the peers of deny sections only. */

@@ -52,6 +52,7 @@ class RandomNamesTest {
           new FqdnSpec("A.x", null),
           new FqdnSpec("c2.y.", null),
           new FqdnSpec(null, "*.x"),
+          new FqdnSpec(null, "**.x"),
           new FqdnSpec(null, "c*.y"),
           new FqdnSpec(null, "*"));
 
@@ -210,11 +211,19 @@ class RandomNamesTest {
     return peers(element, cidrs, null, null);
   }
 
+  private static String regexOf(String pattern) {
+    return pattern.replace(".", "[.]").replace("*", "[-a-z0-9_]*") + "[.]";
+  }
+
   private void addAddresses(FqdnSpec names, List<String> cidrs) {
     final String text = names.matchName() != null ? names.matchName() : names.matchPattern();
     final String plain = text.toLowerCase(Locale.ROOT).replaceAll("\\.$", "");
     final String regex =
-        plain.equals("*") ? ".*" : plain.replace(".", "[.]").replace("*", "[-a-z0-9_]*") + "[.]";
+        plain.equals("*")
+            ? ".*"
+            : plain.startsWith("**.")
+                ? "([-a-z0-9_]+[.])+" + regexOf(plain.substring(3))
+                : regexOf(plain);
     resolved.forEach(
         (name, addresses) -> {
           if (name.matches(regex)) {

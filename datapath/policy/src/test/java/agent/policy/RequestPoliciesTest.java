@@ -47,6 +47,8 @@ import agent.types.Prefix;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** What is said of requests, and which flows are redirected so that it can be asked. */
 class RequestPoliciesTest {
@@ -89,7 +91,7 @@ class RequestPoliciesTest {
   }
 
   private static NaiveRequest request(String method, String path) {
-    return new NaiveRequest(method, path, "shop.example.com", Map.of("x-team", "a"));
+    return new NaiveRequest(method, path, "shop.example.com", Map.of("x-team", List.of("a")));
   }
 
   private boolean allows(RedirectedFlow flow, String method) {
@@ -249,6 +251,84 @@ class RequestPoliciesTest {
         engine.requests().http(webToShop(), request("GET", "/")));
   }
 
+  private HttpVerdict ofTeams(RequestRuleSpec rules, String... lines) {
+    delete(engine, List.of());
+    add(engine, List.of(ingress(OF_SHOP, on(endpoints(OF_WEB), rules, tcp(80)))), false);
+    return engine
+        .requests()
+        .http(
+            webToShop(),
+            new NaiveRequest("GET", "/", "shop.example.com", Map.of("x-team", List.of(lines))));
+  }
+
+  @Test
+  void shouldTakeSeveralLinesOfAFieldForNoneOfTheirValues() {
+    final RequestRuleSpec match = changing(null, "admin");
+    final RequestRuleSpec header =
+        new RequestRuleSpec(
+            List.of(new HttpSpec(null, null, null, List.of("X-Team: admin"), null)), null);
+    for (final RequestRuleSpec rules : List.of(match, header)) {
+      assertTrue(ofTeams(rules, "admin").allowed());
+      assertFalse(ofTeams(rules, "admin", "root").allowed());
+      assertFalse(ofTeams(rules, "root", "admin").allowed());
+      assertFalse(ofTeams(rules, "admin", "admin").allowed());
+      assertFalse(ofTeams(rules, "admin, admin").allowed());
+      assertFalse(ofTeams(rules, "Admin").allowed(), "values have case");
+      assertFalse(ofTeams(rules).allowed());
+    }
+    assertTrue(ofTeams(changing(null, null), "admin", "root").allowed(), "any value");
+  }
+
+  @Test
+  void shouldChangeAFieldThatHasTheValueInOneOfSeveralLines() {
+    for (final String action : List.of("LOG", "REPLACE", "DELETE")) {
+      final List<HeaderChange> due =
+          List.of(new HeaderChange(Action.valueOf(action), "X-Team", "admin"));
+      assertEquals(due, ofTeams(changing(action, "admin"), "admin", "root").changes());
+      assertEquals(due, ofTeams(changing(action, "admin"), "root", "admin").changes());
+      assertEquals(List.of(), ofTeams(changing(action, "admin"), "admin").changes());
+    }
+    final RequestRuleSpec add = changing("ADD", "admin");
+    assertEquals(List.of(), ofTeams(add, "admin", "root").changes());
+    assertEquals(
+        List.of(new HeaderChange(Action.ADD, "X-Team", "admin")), ofTeams(add, "root").changes());
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "s1, s1:84, true",
+    "s1, s1, true",
+    "'s1:84', s1:84, true",
+    "'S1:84', s1:84, true",
+    "'s1:84', s1, false",
+    "'s1:84', s1:85, false",
+    "'s1(:84)?', s1, true",
+    "'s1(:84)?', s1:84, true",
+    "'.*:8[0-9]', s1:84, true",
+    "'.*4', s1:84, false",
+    "'(?:s1|s.*4)', s2:84, false",
+    "'(?:s1|s2):84', s2:84, true"
+  })
+  void shouldMatchTheHostWithItsPortWhereTheExpressionHasOne(
+      String host, String authority, boolean isAllowed) {
+    add(
+        engine,
+        List.of(
+            ingress(
+                OF_SHOP,
+                on(
+                    endpoints(OF_WEB),
+                    new RequestRuleSpec(List.of(new HttpSpec(null, null, host, null, null)), null),
+                    tcp(80)))),
+        false);
+    assertEquals(
+        isAllowed,
+        engine
+            .requests()
+            .http(webToShop(), new NaiveRequest("GET", "/", authority, Map.of()))
+            .allowed());
+  }
+
   @Test
   void shouldDenyWhereAHeaderWithoutMismatchDoesNotHold() {
     add(
@@ -379,7 +459,17 @@ class RequestPoliciesTest {
     }
 
     @Override
+    public String authority() {
+      return "shop.example.com";
+    }
+
+    @Override
     public boolean hasHeader(String name, String value) {
+      return true;
+    }
+
+    @Override
+    public boolean hasHeaderLine(String name, String value) {
       return true;
     }
   }

@@ -6,7 +6,7 @@ import static agent.policy.OutsideAddresses.addresses;
 import static agent.policy.RuleSpecs.cidrSet;
 import static agent.policy.RuleSpecs.cidrs;
 import static agent.policy.RuleSpecs.egress;
-import static agent.policy.RuleSpecs.endpoints;
+import static agent.policy.RuleSpecs.entities;
 import static agent.policy.RuleSpecs.fqdns;
 import static agent.policy.RuleSpecs.labels;
 import static agent.policy.RuleSpecs.named;
@@ -180,18 +180,16 @@ class SharedIdentitiesTest {
   }
 
   @Test
-  void shouldSelectAddressesOfNamesByTheirEntityAndByTheLabelOfACidr() {
+  void shouldSelectAddressesOfNamesByTheirEntityAndByTheirCidr() {
     engine.endpointSet(1, web, List.of());
     resolve("a.example.com.", "192.0.2.1", "192.0.2.2");
     add(engine, List.of(EVERY), false);
-    final RuleSpec labelled =
-        named(egress(WEB, endpoints(labels("cidr:192.0.2.1/32", ""))), "n", "label");
+    final RuleSpec labelled = named(egress(WEB, cidrs("192.0.2.1/32")), "n", "label");
     add(engine, List.of(labelled), false);
     assertNotEquals(identityOf(ONE), identityOf(TWO));
     delete(engine, List.of("n=every"));
-    assertEquals(Set.of(), allowed(), "the label is that of an identity that something else needs");
-    final RuleSpec world =
-        named(egress(WEB, endpoints(labels("reserved:world-ipv4", ""))), "n", "world");
+    assertEquals(Set.of(identityOf(ONE)), allowed());
+    final RuleSpec world = named(egress(WEB, entities("world-ipv4")), "n", "world");
     add(engine, List.of(EVERY, world), false);
     delete(engine, List.of("n=every"));
     add(engine, List.of(named(egress(labels("app", "db"), fqdns("*")), "n", "db")), false);

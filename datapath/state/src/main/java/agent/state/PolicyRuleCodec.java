@@ -12,6 +12,7 @@ import agent.policy.spec.RequestRuleSpec;
 import agent.policy.spec.RequestRuleSpec.HeaderMatchSpec;
 import agent.policy.spec.RequestRuleSpec.HttpSpec;
 import agent.policy.spec.RuleSpec;
+import agent.policy.spec.RuleSpec.DefaultDenySpec;
 import agent.policy.spec.RuleSpec.LabelSpec;
 import agent.policy.spec.SelectorSpec;
 import agent.policy.spec.SelectorSpec.ExpressionSpec;
@@ -34,22 +35,45 @@ final class PolicyRuleCodec {
     out.memberOrNull(
         "labels", rule.labels(), (to, labels) -> to.list(labels, PolicyRuleCodec::writeLabel));
     out.memberOrNull("description", rule.description(), DocumentWriter::text);
+    if (rule.enableDefaultDeny() != null) {
+      out.member("enableDefaultDeny", rule.enableDefaultDeny(), PolicyRuleCodec::writeDefaultDeny);
+    }
     out.endObject();
   }
 
   static RuleSpec readRule(DocumentReader in) throws DamagedStateException {
     in.beginObject();
-    final RuleSpec rule =
-        new RuleSpec(
-            in.member("endpointSelector", PolicyRuleCodec::readSelector),
-            in.memberOrNull("ingress", PolicyRuleCodec::readPeers),
-            in.memberOrNull("egress", PolicyRuleCodec::readPeers),
-            in.memberOrNull("ingressDeny", PolicyRuleCodec::readPeers),
-            in.memberOrNull("egressDeny", PolicyRuleCodec::readPeers),
-            in.memberOrNull("labels", from -> from.list(PolicyRuleCodec::readLabel)),
-            in.memberOrNull("description", DocumentReader::text));
+    return new RuleSpec(
+        in.member("endpointSelector", PolicyRuleCodec::readSelector),
+        in.memberOrNull("ingress", PolicyRuleCodec::readPeers),
+        in.memberOrNull("egress", PolicyRuleCodec::readPeers),
+        in.memberOrNull("ingressDeny", PolicyRuleCodec::readDenies),
+        in.memberOrNull("egressDeny", PolicyRuleCodec::readDenies),
+        in.memberOrNull("labels", from -> from.list(PolicyRuleCodec::readLabel)),
+        in.memberOrNull("description", DocumentReader::text),
+        in.lastMember("enableDefaultDeny", PolicyRuleCodec::readDefaultDeny));
+  }
+
+  /** Former releases took {@code {}} for everything; as a deny it is that to this day. */
+  private static List<PeerRuleSpec> readDenies(DocumentReader in) throws DamagedStateException {
+    return readPeers(in).stream().map(peer -> peer.isEmpty() ? PeerRuleSpec.ALL : peer).toList();
+  }
+
+  private static void writeDefaultDeny(DocumentWriter out, DefaultDenySpec spec) {
+    out.beginObject();
+    out.memberOrNull("ingress", spec.ingress(), DocumentWriter::bool);
+    out.memberOrNull("egress", spec.egress(), DocumentWriter::bool);
+    out.endObject();
+  }
+
+  private static DefaultDenySpec readDefaultDeny(DocumentReader in) throws DamagedStateException {
+    in.beginObject();
+    final DefaultDenySpec spec =
+        new DefaultDenySpec(
+            in.memberOrNull("ingress", DocumentReader::bool),
+            in.memberOrNull("egress", DocumentReader::bool));
     in.endObject();
-    return rule;
+    return spec;
   }
 
   private static void writeSelector(DocumentWriter out, SelectorSpec selector) {

@@ -210,7 +210,7 @@ class ReleaseFilesTest {
             List.of(
                 new ExpressionSpec("tier", "In", List.of("a", "b")),
                 new ExpressionSpec("z", "DoesNotExist", List.of()))),
-        List.of(peersAndPorts, PeerRuleSpec.ALL),
+        List.of(peersAndPorts, PeerRuleSpec.NOBODY),
         null,
         List.of(
             new PeerRuleSpec(

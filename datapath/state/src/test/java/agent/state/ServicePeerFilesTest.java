@@ -51,4 +51,61 @@ class ServicePeerFilesTest {
       assertEquals(RULES, state.policyStore().load(any -> {}).orElseThrow());
     }
   }
+
+  /**
+   * A deny {@code {}} of a former release meant everything; an allow {@code {}} means nobody now.
+   */
+  @Test
+  void shouldReadEmptyElementsOfFormerReleases() throws Exception {
+    final List<PeerRuleSpec> empty = List.of(PeerRuleSpec.NOBODY);
+    final List<PeerRuleSpec> all = List.of(PeerRuleSpec.ALL);
+    try (AgentState state = AgentState.open(root)) {
+      state
+          .policyStore()
+          .save(
+              new PolicyState(
+                  7,
+                  List.of(new RuleSpec(SelectorSpec.ALL, empty, empty, empty, empty, null, null)),
+                  List.of()));
+    }
+    try (AgentState state = AgentState.open(root)) {
+      assertEquals(
+          List.of(new RuleSpec(SelectorSpec.ALL, empty, empty, all, all, null, null)),
+          state.policyStore().load(any -> {}).orElseThrow().rules());
+    }
+  }
+
+  @Test
+  void shouldKeepWhetherARuleTurnsEnforcementOn() throws Exception {
+    final List<PeerRuleSpec> all = List.of(PeerRuleSpec.ALL);
+    final PolicyState rules =
+        new PolicyState(
+            7,
+            List.of(
+                new RuleSpec(
+                    SelectorSpec.ALL,
+                    all,
+                    null,
+                    null,
+                    null,
+                    null,
+                    null,
+                    new RuleSpec.DefaultDenySpec(false, null)),
+                new RuleSpec(
+                    SelectorSpec.ALL,
+                    null,
+                    all,
+                    null,
+                    null,
+                    null,
+                    "x",
+                    new RuleSpec.DefaultDenySpec(null, true))),
+            List.of());
+    try (AgentState state = AgentState.open(root)) {
+      state.policyStore().save(rules);
+    }
+    try (AgentState state = AgentState.open(root)) {
+      assertEquals(rules, state.policyStore().load(any -> {}).orElseThrow());
+    }
+  }
 }

@@ -70,4 +70,9 @@ final class AgentParts implements LocalParts {
   public RuleFault check(String rule) {
     return RuleChecker.check(rule);
   }
+
+  @Override
+  public List<String> warnings(String rule) {
+    return RuleChecker.warnings(rule);
+  }
 }

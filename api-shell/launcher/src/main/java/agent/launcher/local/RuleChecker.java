@@ -5,6 +5,7 @@ import agent.contract.WireFormat;
 import agent.contract.policy.RuleModel;
 import agent.policy.Entity;
 import agent.policy.RuleCheck;
+import agent.policy.spec.RuleSpec;
 import agent.server.BodyFault;
 import agent.server.handler.RuleCodec;
 import agent.types.Refusal;
@@ -26,11 +27,7 @@ final class RuleChecker {
   /** Returns what is wrong first, or null. */
   static RuleFault check(String rule) {
     try {
-      final List<RuleModel> rules =
-          MAPPER.readValue(
-              "[" + rule + "]",
-              MAPPER.getTypeFactory().constructCollectionType(List.class, RuleModel.class));
-      RuleCheck.check(0, RuleCodec.decode(rules).getFirst());
+      RuleCheck.check(0, read(rule));
       return null;
     } catch (UnrecognizedPropertyException e) {
       final List<String> known =
@@ -41,6 +38,21 @@ final class RuleChecker {
     } catch (Refusal e) {
       return fault(e.getMessage(), valuesAt(e.field()), false);
     }
+  }
+
+  private static RuleSpec read(String rule) {
+    final List<RuleModel> rules =
+        MAPPER.readValue(
+            "[" + rule + "]",
+            MAPPER.getTypeFactory().constructCollectionType(List.class, RuleModel.class));
+    return RuleCodec.decode(rules).getFirst();
+  }
+
+  /** Returns the warnings about a valid rule. */
+  static List<String> warnings(String rule) {
+    return RuleCheck.warnings(0, read(rule)).stream()
+        .map(warning -> warning.substring(START.length() + 1))
+        .toList();
   }
 
   /** A message is the path, a colon, and what is wrong there; a path has no space. */

@@ -90,7 +90,11 @@ class AgentConfigurationKernelTest {
     assertEquals("Maximum", option(client.id(), "MonitorAggregationLevel"));
     assertEquals("Maximum", option(server.id(), "MonitorAggregationLevel"));
     assertEquals("Disabled", option(client.id(), "DropNotification"));
-    agent.expect(200, "PUT", "/policy", "[{\"endpointSelector\":{},\"ingress\":[{}]}]");
+    agent.expect(
+        200,
+        "PUT",
+        "/policy",
+        "[{\"endpointSelector\":{},\"ingress\":[{\"fromEntities\":[\"all\"]}]}]");
     assertTrue(agent.log().contains("policy trace: endpoint "), "PolicyTracing has no effect");
 
     restart();
@@ -144,7 +148,11 @@ class AgentConfigurationKernelTest {
   @Test
   void shouldKeepThePreviousProgramsWhereAnEndpointCannotBeRegenerated() throws Exception {
     final String name = server.veth().hostInterface();
-    agent.expect(200, "PUT", "/policy", "[{\"endpointSelector\":{},\"ingress\":[{}]}]");
+    agent.expect(
+        200,
+        "PUT",
+        "/policy",
+        "[{\"endpointSelector\":{},\"ingress\":[{\"fromEntities\":[\"all\"]}]}]");
     node.namespace().exec("ip", "link", "set", name, "address", "02:00:00:00:99:99");
     final ApiCall.Answer failed =
         agent.call("PATCH", "/config", "{\"options\":{\"Debug\":\"Enabled\"}}");

@@ -43,7 +43,11 @@ class AgentForgetKernelTest {
   void shouldForgetEverythingAndNotRemindItLater() throws Exception {
     final AgentProcess before = launch();
     final TestWorkload former = node.workload(before, "former", "app=former");
-    before.expect(200, "PUT", "/policy", "[{\"endpointSelector\": {}, \"ingress\": [{}]}]");
+    before.expect(
+        200,
+        "PUT",
+        "/policy",
+        "[{\"endpointSelector\": {}, \"ingress\":[{\"fromEntities\":[\"all\"]}]}]");
     final String leased =
         before.expect(201, "POST", "/ipam?owner=other", null).json().at("/ipv4/ip").asString();
     before.expect(200, "PATCH", "/prefilter", "{\"deny\": [\"" + OUTSIDE4 + "/32\"]}");

@@ -292,7 +292,7 @@ class AgentMonitorKernelTest {
   void shouldTellEachCommitOfRulesOnce() throws Exception {
     final String rule =
         """
-        [{"endpointSelector": {"matchLabels": {"app": "backend"}}, "egress": [{}],
+        [{"endpointSelector": {"matchLabels": {"app": "backend"}}, "egress": [{"toEntities": ["all"]}],
           "labels": [{"key": "name", "source": "user", "value": "reported"}]}]
         """;
     try (MonitorClient client = open(MonitorStream.AGENT_EVENTS)) {

@@ -91,7 +91,9 @@ class AgentOwnRelayKernelTest {
         "PUT",
         "/policy",
         """
-        [{"endpointSelector": {"matchLabels": {"app": "alice"}}, "ingress": [{}], "egress": [{}]}]
+        [{"endpointSelector": {"matchLabels": {"app": "alice"}},
+          "ingress": [{"fromEntities": ["all"]}],
+          "egress": [{"toEntities": ["all"]}]}]
         """);
     passes(alice.namespace(), () -> start("--host-routing", routing), agent);
   }

@@ -152,7 +152,7 @@ class AgentServicePolicyKernelTest {
         "PUT",
         "/policy",
         """
-        [{"endpointSelector": {"matchLabels": {"app": "alice"}}, "egress": [{}],
+        [{"endpointSelector": {"matchLabels": {"app": "alice"}}, "egress": [{"toEntities": ["all"]}],
           "egressDeny": [{"toServices": [{"k8sService": {"serviceName": "cart",
             "namespace": "shop"}}]}]}]
         """);

@@ -142,7 +142,11 @@ class AgentStartKernelTest {
     final AgentProcess first = node.agent();
     final TestWorkload kept = node.workload(first, "kept", "app=kept");
     final TestWorkload lost = node.workload(first, "lost", "app=lost");
-    first.expect(200, "PUT", "/policy", "[{\"endpointSelector\": {}, \"ingress\": [{}]}]");
+    first.expect(
+        200,
+        "PUT",
+        "/policy",
+        "[{\"endpointSelector\": {}, \"ingress\":[{\"fromEntities\":[\"all\"]}]}]");
     assertEquals(0, first.terminate(), first.log());
 
     final Path damaged = node.state().resolve("endpoints/" + lost.id() + ".json");
@@ -176,7 +180,11 @@ class AgentStartKernelTest {
   void shouldStartWithEveryStateFileDamagedButThatOfTheNode() throws Exception {
     final AgentProcess first = node.agent();
     node.workload(first, "lost", "app=lost");
-    first.expect(200, "PUT", "/policy", "[{\"endpointSelector\": {}, \"ingress\": [{}]}]");
+    first.expect(
+        200,
+        "PUT",
+        "/policy",
+        "[{\"endpointSelector\": {}, \"ingress\":[{\"fromEntities\":[\"all\"]}]}]");
     first.kill();
     final List<Path> files;
     try (var all = Files.walk(node.state())) {

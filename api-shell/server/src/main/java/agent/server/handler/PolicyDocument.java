@@ -29,27 +29,33 @@ final class PolicyDocument {
    * @param labels of the rules
    */
   Answer answer(PolicySnapshot result, List<String> labels) {
+    return answer(result, labels, List.of());
+  }
+
+  /** The same with warnings about what was imported. */
+  Answer answer(PolicySnapshot result, List<String> labels, List<String> warnings) {
     final long characters = result.characters();
     return budget.isLarge(characters)
-        ? Answer.streamed(json -> write(json, characters, labels))
-        : Answer.streamed(json -> write(json, result));
+        ? Answer.streamed(json -> write(json, characters, labels, warnings))
+        : Answer.streamed(json -> write(json, result, warnings));
   }
 
   /** Writes all rules as the value of a property. */
   void writeProperty(JsonGenerator json, String name) throws InterruptedException {
     final long characters = policy.get(List.of()).characters();
     json.writeName(name);
-    write(json, characters, List.of());
+    write(json, characters, List.of(), List.of());
   }
 
-  private void write(JsonGenerator json, long characters, List<String> labels)
+  private void write(
+      JsonGenerator json, long characters, List<String> labels, List<String> warnings)
       throws InterruptedException {
     try (AnswerBudget.Share _ = budget.isLarge(characters) ? budget.take(characters) : null) {
-      write(json, policy.get(labels));
+      write(json, policy.get(labels), warnings);
     }
   }
 
-  private void write(JsonGenerator json, PolicySnapshot snapshot) {
+  private void write(JsonGenerator json, PolicySnapshot snapshot, List<String> warnings) {
     json.writeStartObject();
     json.writeName("policy");
     try (JsonGenerator text = mapper.createGenerator(new JsonInString(json))) {
@@ -60,6 +66,9 @@ final class PolicyDocument {
       text.writeEndArray();
     }
     json.writeNumberProperty("revision", snapshot.revision());
+    if (!warnings.isEmpty()) {
+      json.writePOJOProperty("warnings", warnings);
+    }
     json.writeEndObject();
   }
 }

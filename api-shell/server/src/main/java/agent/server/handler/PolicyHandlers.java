@@ -10,8 +10,10 @@ import agent.identity.Label;
 import agent.identity.LabelSet;
 import agent.policy.PolicyChange;
 import agent.policy.PolicyQuery;
+import agent.policy.PolicySnapshot;
 import agent.policy.PolicyTrace;
 import agent.policy.Replacement;
+import agent.policy.RuleCheck;
 import agent.policy.SelectorListing;
 import agent.policy.spec.RuleSpec;
 import agent.server.Answer;
@@ -58,8 +60,13 @@ public final class PolicyHandlers implements ApiHandler.Group {
     final Replacement replacement =
         Replacement.of(request.querySwitch("replace"), request.queryAll("replace-with-labels"));
     final List<RuleSpec> rules = RuleCodec.decode(request.bodyList(RuleModel.class));
-    return document.answer(
-        ApiRequest.await(policy.change(PolicyChange.add(rules, replacement))), List.of());
+    final PolicySnapshot result =
+        ApiRequest.await(policy.change(PolicyChange.add(rules, replacement)));
+    final List<String> warnings = new ArrayList<>();
+    for (int i = 0; i < rules.size(); i++) {
+      warnings.addAll(RuleCheck.warnings(i, rules.get(i)));
+    }
+    return document.answer(result, List.of(), warnings);
   }
 
   private Answer delete(ApiRequest request) throws Exception {

@@ -22,6 +22,7 @@ import agent.policy.spec.RequestRuleSpec;
 import agent.policy.spec.RequestRuleSpec.HeaderMatchSpec;
 import agent.policy.spec.RequestRuleSpec.HttpSpec;
 import agent.policy.spec.RuleSpec;
+import agent.policy.spec.RuleSpec.DefaultDenySpec;
 import agent.policy.spec.RuleSpec.LabelSpec;
 import agent.policy.spec.SelectorSpec;
 import agent.policy.spec.SelectorSpec.ExpressionSpec;
@@ -45,7 +46,8 @@ public final class RuleCodec {
         each(rule.ingressDeny(), RuleCodec::ingress),
         each(rule.egressDeny(), RuleCodec::egress),
         each(rule.labels(), l -> new LabelSpec(l.key(), l.value(), l.source())),
-        rule.description());
+        rule.description(),
+        one(rule.enableDefaultDeny(), d -> new DefaultDenySpec(d.ingress(), d.egress())));
   }
 
   private static SelectorSpec selector(EndpointSelectorModel selector) {
@@ -124,6 +126,7 @@ public final class RuleCodec {
         rule.description(),
         each(rule.egress(), RuleCodec::egress),
         each(rule.egressDeny(), RuleCodec::egress),
+        one(rule.enableDefaultDeny(), d -> new RuleModel.DefaultDeny(d.egress(), d.ingress())),
         one(rule.endpointSelector(), RuleCodec::selector),
         each(rule.ingress(), RuleCodec::ingress),
         each(rule.ingressDeny(), RuleCodec::ingress),

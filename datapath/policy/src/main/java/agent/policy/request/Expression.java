@@ -4,6 +4,8 @@ import agent.types.Refusal;
 import com.google.re2j.Pattern;
 import com.google.re2j.PatternSyntaxException;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.BitSet;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
@@ -113,6 +115,36 @@ public final class Expression {
       }
     }
     return false;
+  }
+
+  /**
+   * Returns whether a text may match that begins with a prefix and goes on with some of these
+   * characters. Where that is not known it is true.
+   *
+   * @param prefix of ASCII
+   * @param characters below 128
+   */
+  public boolean matchesSome(String prefix, BitSet characters) {
+    if (automaton != null) {
+      return automaton.matchesSome(prefix, characters);
+    }
+    return pattern != null
+        || names.stream()
+            .anyMatch(name -> name.startsWith(prefix) && isOf(name, prefix.length(), characters))
+        || Arrays.stream(prefixes)
+            .anyMatch(
+                own ->
+                    prefix.startsWith(own)
+                        || own.startsWith(prefix) && isOf(own, prefix.length(), characters));
+  }
+
+  private static boolean isOf(String text, int from, BitSet characters) {
+    for (int i = from; i < text.length(); i++) {
+      if (!characters.get(text.charAt(i))) {
+        return false;
+      }
+    }
+    return true;
   }
 
   @Override

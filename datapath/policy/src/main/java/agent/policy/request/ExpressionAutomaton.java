@@ -6,9 +6,11 @@ import agent.policy.request.ExpressionTree.Choice;
 import agent.policy.request.ExpressionTree.Node;
 import agent.policy.request.ExpressionTree.Repeat;
 import agent.policy.request.ExpressionTree.Sequence;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;
+import java.util.Deque;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -72,6 +74,30 @@ final class ExpressionAutomaton {
       state = next[state * classCount + classes[c]];
     }
     return accepting.get(state) ? 1 : 0;
+  }
+
+  /** Returns whether a text matches that begins with a prefix and goes on with these characters. */
+  boolean matchesSome(String prefix, BitSet characters) {
+    int begin = start;
+    for (int i = 0; i < prefix.length(); i++) {
+      begin = next[begin * classCount + classes[prefix.charAt(i)]];
+    }
+    final BitSet seen = new BitSet();
+    final Deque<Integer> open = new ArrayDeque<>(List.of(begin));
+    while (!open.isEmpty()) {
+      final int state = open.poll();
+      if (accepting.get(state)) {
+        return true;
+      }
+      for (int c = characters.nextSetBit(0); c >= 0; c = characters.nextSetBit(c + 1)) {
+        final int to = next[state * classCount + classes[c]];
+        if (to != DEAD && !seen.get(to)) {
+          seen.set(to);
+          open.add(to);
+        }
+      }
+    }
+    return false;
   }
 
   /** What the character before a place is. */

@@ -1,5 +1,6 @@
 package agent.policy.request;
 
+import agent.policy.request.HttpVerdict.Action;
 import agent.policy.request.HttpVerdict.HeaderChange;
 import java.util.ArrayList;
 import java.util.List;
@@ -38,7 +39,7 @@ public record HttpRule(
   public boolean allows(HttpRequest request) {
     if (method != null && !method.matches(request.method())
         || path != null && !path.matches(request.path())
-        || host != null && !host.matches(request.host())) {
+        || host != null && !isHostMet(request)) {
       return false;
     }
     for (int i = 0; i < headers.size(); i++) {
@@ -47,6 +48,23 @@ public record HttpRule(
       }
     }
     return true;
+  }
+
+  /** Without a port in the expression, what the client puts after the host does not count. */
+  private boolean isHostMet(HttpRequest request) {
+    return host.matches(request.host()) || namesPort(host) && host.matches(request.authority());
+  }
+
+  /** A colon that is no part of an IPv6 address in brackets or of a group begins a port. */
+  private static boolean namesPort(Expression host) {
+    final String text = host.toString();
+    final int address = text.startsWith("\\[") ? text.indexOf("\\]") : -1;
+    for (int i = text.indexOf(':', address + 1); i >= 0; i = text.indexOf(':', i + 1)) {
+      if (i == 0 || text.charAt(i - 1) != '?' && text.charAt(i - 1) != '[') {
+        return true;
+      }
+    }
+    return false;
   }
 
   /**
@@ -59,12 +77,19 @@ public record HttpRule(
     List<HeaderChange> all = others;
     for (int i = 0; i < changes.size(); i++) {
       final HeaderChange change = changes.get(i);
-      if (!request.hasHeader(change.name(), change.value()) && !all.contains(change)) {
+      if (isDue(change, request) && !all.contains(change)) {
         all = new ArrayList<>(all);
         all.add(change);
       }
     }
     return all;
+  }
+
+  /** A line is added where no other has the value; the others wait for the field to have it. */
+  private static boolean isDue(HeaderChange change, HttpRequest request) {
+    return change.action() == Action.ADD
+        ? !request.hasHeaderLine(change.name(), change.value())
+        : !request.hasHeader(change.name(), change.value());
   }
 
   /** Returns the parts of the rule in readable form. */

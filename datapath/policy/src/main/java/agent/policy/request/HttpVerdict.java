@@ -19,11 +19,11 @@ public record HttpVerdict(boolean allowed, List<HeaderChange> changes) {
   public enum Action {
     /** The access log tells it. */
     LOG,
-    /** The field is added. */
+    /** A line with the value is added to those that there are. */
     ADD,
-    /** The fields of this name with other values are removed. */
+    /** All lines of the field are removed. */
     DELETE,
-    /** The fields of this name become one with the value. */
+    /** All lines of the field become one with the value. */
     REPLACE
   }
 

@@ -29,9 +29,29 @@ public record PeerRuleSpec(
     List<String> unserved,
     List<FqdnSpec> fqdns,
     List<ServiceSpec> services) {
-  /** An element that names nothing: every peer, every port. */
-  public static final PeerRuleSpec ALL =
+  /** The element {@code {}}, which names nothing: as an allow it means no peer. */
+  public static final PeerRuleSpec NOBODY =
       new PeerRuleSpec(null, null, null, null, null, null, null, null, null, null);
+
+  /** Every peer, every port. */
+  public static final PeerRuleSpec ALL =
+      new PeerRuleSpec(null, null, null, null, List.of("all"), null, null, null, null, null);
+
+  /** Returns whether no peers are named, not even none of them by an empty list. */
+  public boolean namesNoPeer() {
+    return endpoints == null
+        && requires == null
+        && cidrs == null
+        && cidrSets == null
+        && fqdns == null
+        && services == null
+        && entities == null;
+  }
+
+  /** Returns whether it is {@code {}}. */
+  public boolean isEmpty() {
+    return namesNoPeer() && toPorts == null && icmps == null;
+  }
 
   /**
    * One of {@code toServices}: the services that have a name.

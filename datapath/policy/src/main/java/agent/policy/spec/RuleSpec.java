@@ -12,6 +12,8 @@ import java.util.List;
  * @param egressDeny what they must not reach
  * @param labels the labels of the rule
  * @param description free text
+ * @param enableDefaultDeny in which directions the rule turns enforcement on; null for those that
+ *     it has a section for
  */
 public record RuleSpec(
     SelectorSpec endpointSelector,
@@ -20,7 +22,29 @@ public record RuleSpec(
     List<PeerRuleSpec> ingressDeny,
     List<PeerRuleSpec> egressDeny,
     List<LabelSpec> labels,
-    String description) {
+    String description,
+    DefaultDenySpec enableDefaultDeny) {
+
+  /** Creates a rule that turns enforcement on in the directions that it has a section for. */
+  public RuleSpec(
+      SelectorSpec endpointSelector,
+      List<PeerRuleSpec> ingress,
+      List<PeerRuleSpec> egress,
+      List<PeerRuleSpec> ingressDeny,
+      List<PeerRuleSpec> egressDeny,
+      List<LabelSpec> labels,
+      String description) {
+    this(endpointSelector, ingress, egress, ingressDeny, egressDeny, labels, description, null);
+  }
+
+  /**
+   * In which directions a rule turns enforcement on; null is that the rule does where it has a
+   * section.
+   *
+   * @param ingress whether it does for ingress
+   * @param egress whether it does for egress
+   */
+  public record DefaultDenySpec(Boolean ingress, Boolean egress) {}
 
   /**
    * A label of a rule.

@@ -75,14 +75,12 @@ public final class NaivePolicy {
       LabelSet subject, boolean ingress, NaivePeer peer, int protocol, int port) {
     final List<PeerRuleSpec> allows = new ArrayList<>();
     final List<PeerRuleSpec> denies = new ArrayList<>();
-    if (!collect(subject, ingress, allows, denies)) {
-      return Verdict.ALLOWED;
-    }
+    final boolean enforced = collect(subject, ingress, allows, denies);
     final List<NamedPort> named = named(ingress, peer);
     if (!meaning(denies, peer, named, protocol, port).isEmpty()) {
       return Verdict.DENIED;
     }
-    return meaning(allows, peer, named, protocol, port).isEmpty()
+    return enforced && meaning(allows, peer, named, protocol, port).isEmpty()
         ? Verdict.NOT_ALLOWED
         : Verdict.ALLOWED;
   }
@@ -123,11 +121,24 @@ public final class NaivePolicy {
       }
       final List<PeerRuleSpec> allow = ingress ? rule.ingress() : rule.egress();
       final List<PeerRuleSpec> deny = ingress ? rule.ingressDeny() : rule.egressDeny();
-      enforced |= allow != null || deny != null;
+      enforced |= enforces(rule, ingress);
       allows.addAll(allow == null ? List.of() : allow);
       denies.addAll(deny == null ? List.of() : deny);
     }
     return enforced;
+  }
+
+  private static boolean enforces(RuleSpec rule, boolean ingress) {
+    final Boolean chosen =
+        rule.enableDefaultDeny() == null
+            ? null
+            : ingress ? rule.enableDefaultDeny().ingress() : rule.enableDefaultDeny().egress();
+    if (chosen != null) {
+      return chosen;
+    }
+    return ingress
+        ? rule.ingress() != null || rule.ingressDeny() != null
+        : rule.egress() != null || rule.egressDeny() != null;
   }
 
   /**
@@ -135,55 +146,49 @@ public final class NaivePolicy {
    * matches: it is not enforced, or a rule means all peers and all ports.
    */
   public boolean allowsEverything(LabelSet subject, boolean ingress) {
-    boolean enforced = false;
-    for (final RuleSpec rule : rules) {
-      if (matches(rule.endpointSelector(), labelsOf(subject))) {
-        final List<PeerRuleSpec> allow = ingress ? rule.ingress() : rule.egress();
-        enforced |= allow != null || (ingress ? rule.ingressDeny() : rule.egressDeny()) != null;
-        if (allow != null && allow.stream().anyMatch(NaivePolicy::meansEverything)) {
-          return true;
-        }
-      }
+    final List<PeerRuleSpec> allows = new ArrayList<>();
+    if (!collect(subject, ingress, allows, new ArrayList<>())) {
+      return true;
     }
-    return !enforced;
+    return required(allows).isEmpty() && allows.stream().anyMatch(NaivePolicy::meansEverything);
   }
 
   private static boolean meansEverything(PeerRuleSpec element) {
-    final boolean meansEverybody =
-        element.entities() == null
-            ? element.endpoints() == null
-                && element.requires() == null
-                && element.cidrs() == null
-                && element.cidrSets() == null
-            : element.entities().contains("all");
-    return meansEverybody && element.toPorts() == null && element.icmps() == null;
+    return element.entities() != null
+        && element.entities().contains("all")
+        && element.toPorts() == null
+        && element.icmps() == null;
   }
 
-  private static List<PeerRuleSpec> meaning(
-      List<PeerRuleSpec> elements, NaivePeer peer, List<NamedPort> named, int protocol, int port) {
+  private static List<SelectorSpec> required(List<PeerRuleSpec> elements) {
     final List<SelectorSpec> required = new ArrayList<>();
     for (final PeerRuleSpec element : elements) {
       required.addAll(element.requires() == null ? List.of() : element.requires());
     }
+    return required;
+  }
+
+  private static List<PeerRuleSpec> meaning(
+      List<PeerRuleSpec> elements, NaivePeer peer, List<NamedPort> named, int protocol, int port) {
+    final List<SelectorSpec> required = required(elements);
     return elements.stream()
-        .filter(element -> meansPeer(element, required, peer))
+        .filter(element -> required.stream().allMatch(more -> meansEndpoint(more, peer)))
+        .filter(element -> meansPeer(element, peer))
         .filter(element -> meansPort(element, named, protocol, port))
         .toList();
   }
 
-  private static boolean meansPeer(
-      PeerRuleSpec element, List<SelectorSpec> required, NaivePeer peer) {
+  private static boolean meansPeer(PeerRuleSpec element, NaivePeer peer) {
     if (element.endpoints() == null
         && element.requires() == null
         && element.cidrs() == null
         && element.cidrSets() == null
         && element.entities() == null) {
-      return true;
+      return element.toPorts() != null || element.icmps() != null;
     }
     if (element.endpoints() != null) {
       for (final SelectorSpec selector : element.endpoints()) {
-        if (meansEndpoint(selector, peer)
-            && required.stream().allMatch(more -> meansEndpoint(more, peer))) {
+        if (meansEndpoint(selector, peer)) {
           return true;
         }
       }

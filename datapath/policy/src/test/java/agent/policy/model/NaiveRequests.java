@@ -66,7 +66,9 @@ public final class NaiveRequests {
   private static boolean matches(HttpSpec rule, NaiveRequest request) {
     if (!matches(rule.method(), request.method(), 0)
         || !matches(rule.path(), request.path(), 0)
-        || !matches(rule.host(), request.host(), Pattern.CASE_INSENSITIVE)) {
+        || !matches(rule.host(), request.host(), Pattern.CASE_INSENSITIVE)
+            && !(rule.host().contains(":")
+                && matches(rule.host(), request.authority(), Pattern.CASE_INSENSITIVE))) {
       return false;
     }
     for (final String header : rule.headers() == null ? List.<String>of() : rule.headers()) {
@@ -81,7 +83,11 @@ public final class NaiveRequests {
 
   private static void addChanges(HttpSpec rule, NaiveRequest request, Set<HeaderChange> changes) {
     for (final HeaderMatchSpec match : matchesOf(rule)) {
-      if (match.mismatch() != null && !holds(match, request)) {
+      final boolean isMet =
+          "ADD".equals(match.mismatch())
+              ? request.hasHeaderLine(match.name(), match.value())
+              : holds(match, request);
+      if (match.mismatch() != null && !isMet) {
         changes.add(
             new HeaderChange(Action.valueOf(match.mismatch()), match.name(), match.value()));
       }
@@ -115,6 +121,12 @@ public final class NaiveRequests {
       return pattern.matchName().equals(name);
     }
     return pattern.matchPattern().equals("*")
-        || name.matches(pattern.matchPattern().replace(".", "\\.").replace("*", "[-a-z0-9_]*"));
+        || name.matches(
+            pattern
+                .matchPattern()
+                .replace(".", "\\.")
+                .replaceFirst("^\\*\\*", "[-a-z0-9_]+(\\\\.[-a-z0-9_]+)#")
+                .replace("*", "[-a-z0-9_]*")
+                .replace("#", "*"));
   }
 }

@@ -10,6 +10,7 @@ import agent.policy.spec.PeerRuleSpec.IcmpRuleSpec;
 import agent.policy.spec.PeerRuleSpec.PortRuleSpec;
 import agent.policy.spec.PeerRuleSpec.PortSpec;
 import agent.policy.spec.RuleSpec;
+import agent.policy.spec.RuleSpec.DefaultDenySpec;
 import agent.policy.spec.RuleSpec.LabelSpec;
 import agent.policy.spec.SelectorSpec;
 import agent.policy.spec.SelectorSpec.ExpressionSpec;
@@ -81,12 +82,14 @@ public final class RandomPolicy {
   private final Random random;
   private final Random portless;
   private final Random names;
+  private final Random defaults;
 
   /** Creates a generator with this seed. */
   public RandomPolicy(long seed) {
     random = new Random(seed);
     portless = new Random(seed);
     names = new Random(~seed);
+    defaults = new Random(~seed);
   }
 
   /** Returns labels of an endpoint, sometimes an empty set. */
@@ -130,10 +133,22 @@ public final class RandomPolicy {
         random.nextInt(3) == 0 ? SelectorSpec.ALL : selector(),
         (present & 1) != 0 ? elements() : null,
         (present & 2) != 0 ? elements() : null,
-        (present & 4) != 0 ? elements() : null,
-        (present & 8) != 0 ? elements() : null,
+        (present & 4) != 0 ? denied(elements()) : null,
+        (present & 8) != 0 ? denied(elements()) : null,
         List.of(new LabelSpec("rule", "r" + index, null)),
-        null);
+        null,
+        defaults.nextInt(4) == 0 ? new DefaultDenySpec(enforced(), enforced()) : null);
+  }
+
+  private Boolean enforced() {
+    return defaults.nextInt(3) == 0 ? null : defaults.nextInt(3) == 0;
+  }
+
+  /** A deny names what it denies. */
+  private static List<PeerRuleSpec> denied(List<PeerRuleSpec> elements) {
+    return elements.stream()
+        .map(element -> element.isEmpty() ? PeerRuleSpec.ALL : element)
+        .toList();
   }
 
   private List<PeerRuleSpec> elements() {

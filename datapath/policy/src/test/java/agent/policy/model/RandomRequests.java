@@ -23,10 +23,25 @@ public final class RandomRequests {
   private static final List<String> PATHS =
       List.of("/", "/a", "/a/.*", "/a/[0-9]+", "/.*\\.html", "/a|/b/.*", ".*");
   private static final List<String> HOSTS =
-      List.of("shop\\.example\\.com", "SHOP.*", ".*\\.example\\.com", "(Shop|pay)\\.example\\.com");
+      List.of(
+          "shop\\.example\\.com",
+          "SHOP.*",
+          ".*\\.example\\.com",
+          "(Shop|pay)\\.example\\.com",
+          "shop\\.example\\.com:84",
+          ".*:(80|84)",
+          "s.*4");
   private static final List<String> NAMES =
       List.of(
-          "shop.example.com", "*.example.com", "s*p.example.com", "*.*.com", "*", "example.com");
+          "shop.example.com",
+          "*.example.com",
+          "s*p.example.com",
+          "*.*.com",
+          "*",
+          "example.com",
+          "**.example.com",
+          "**.s*.example.com",
+          "**.com");
   private static final List<String> ASKED =
       List.of(
           "shop.example.com",
@@ -59,7 +74,8 @@ public final class RandomRequests {
                     fewer(rule.ingressDeny()),
                     fewer(rule.egressDeny()),
                     rule.labels(),
-                    rule.description()))
+                    rule.description(),
+                    rule.enableDefaultDeny()))
         .toList();
   }
 
@@ -146,16 +162,21 @@ public final class RandomRequests {
 
   /** Returns a request. */
   public NaiveRequest request() {
-    final Map<String, String> headers = new TreeMap<>();
+    final Map<String, List<String>> headers = new TreeMap<>();
     for (final String name : List.of("x-a", "x-b")) {
-      if (random.nextBoolean()) {
-        headers.put(name, pick(List.of("1", "2")));
+      final List<String> lines = new ArrayList<>();
+      while (lines.size() < 3 && random.nextBoolean()) {
+        lines.add(pick(List.of("1", "2", "1, 1")));
+      }
+      if (!lines.isEmpty()) {
+        headers.put(name, lines);
       }
     }
     return new NaiveRequest(
         pick(List.of("GET", "HEAD", "PUT", "POST", "DELETE")),
         pick(List.of("/", "/a", "/a/", "/a/7", "/b/x.html", "/a?b=1", "/c")),
-        pick(List.of("shop.example.com", "pay.example.com", "example.com", "shopping", "")),
+        pick(List.of("shop.example.com", "pay.example.com", "example.com", "shopping", ""))
+            + pick(List.of("", "", ":84", ":8084")),
         headers);
   }
 
