@@ -63,6 +63,10 @@ final class ProxyMetricSource implements MetricRegistry.Source {
                     Map.of("proxy", "http"),
                     proxies.http().map(HttpProxy::closedIdleConnections).orElse(0L)))),
         MetricFamily.counter(
+            "agent_proxy_dns_answers_cut_total",
+            "DNS answers that were passed on without the addresses that a limit keeps out of rules",
+            proxies.dns().map(dns -> dns.counters().get(DnsCounter.CUT)).orElse(0L)),
+        MetricFamily.counter(
             "agent_proxy_access_log_dropped_total",
             "HTTP requests that are not in the access log, since it could not be written",
             proxies.http().map(HttpProxy::droppedRecords).orElse(0L)));

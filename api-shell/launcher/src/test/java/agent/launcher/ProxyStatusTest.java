@@ -102,6 +102,10 @@ class ProxyStatusTest {
         closed to make room for others
         # TYPE agent_proxy_connections_closed_idle_total counter
         agent_proxy_connections_closed_idle_total{proxy="http"} 0
+        # HELP agent_proxy_dns_answers_cut_total DNS answers that were passed on without the \
+        addresses that a limit keeps out of rules
+        # TYPE agent_proxy_dns_answers_cut_total counter
+        agent_proxy_dns_answers_cut_total 0
         # HELP agent_proxy_access_log_dropped_total HTTP requests that are not in the access log, \
         since it could not be written
         # TYPE agent_proxy_access_log_dropped_total counter

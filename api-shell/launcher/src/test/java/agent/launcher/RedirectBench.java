@@ -17,6 +17,7 @@ import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -63,7 +64,9 @@ final class RedirectBench implements RedirectProxy, RequestPolicies, AutoCloseab
                 new DnsProxyContext()
                     .redirect(this)
                     .policies(this)
-                    .gate((endpoint, name, answer) -> CompletableFuture.completedFuture(null)));
+                    .gate(
+                        (endpoint, name, answer) ->
+                            CompletableFuture.completedFuture(Set.copyOf(answer.addresses()))));
   }
 
   @Override

@@ -6,8 +6,11 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ConcurrentHashMap;
@@ -30,9 +33,6 @@ import org.xbill.DNS.Type;
  * answers. Over UDP, and over TCP where an answer is truncated (RFC 7766).
  */
 public final class DnsNameResolver implements NameResolver {
-  /** A chain of aliases that is longer is taken for a loop. */
-  private static final int MOST_ALIASES = 16;
-
   private final Supplier<List<InetSocketAddress>> servers;
   private final List<Integer> types;
   private final Duration timeout;
@@ -74,7 +74,9 @@ public final class DnsNameResolver implements NameResolver {
   private static Resolved together(Resolved one, Resolved other) {
     final List<IpAddress> addresses = new ArrayList<>(one.addresses());
     addresses.addAll(other.addresses());
-    return new Resolved(addresses, Math.min(one.ttlSec(), other.ttlSec()));
+    final Set<String> aliases = new LinkedHashSet<>(one.aliases());
+    aliases.addAll(other.aliases());
+    return new Resolved(addresses, Math.min(one.ttlSec(), other.ttlSec()), List.copyOf(aliases));
   }
 
   private CompletableFuture<Resolved> ask(
@@ -125,20 +127,27 @@ public final class DnsNameResolver implements NameResolver {
     return code == Rcode.NOERROR || code == Rcode.NXDOMAIN ? null : from + Rcode.string(code);
   }
 
-  /** Reads the addresses of a name from an answer, which has the aliases that lead to them. */
+  /**
+   * Reads the addresses of a name from an answer, which has the aliases that lead to them. Of a
+   * chain without an end there are none.
+   */
   public static Resolved read(Name name, Message answer) {
     final List<Record> records = answer.getSection(Section.ANSWER);
     long ttlSec = Long.MAX_VALUE;
     Name at = name;
     CNAMERecord alias = alias(at, records);
-    for (int aliases = 0; alias != null && aliases < MOST_ALIASES; aliases++) {
+    final Set<String> aliases = new LinkedHashSet<>();
+    while (alias != null) {
       ttlSec = Math.min(ttlSec, alias.getTTL());
       at = alias.getTarget();
+      if (!aliases.add(at.toString().toLowerCase(Locale.ROOT))) {
+        return new Resolved(List.of(), ttlSec);
+      }
       alias = alias(at, records);
     }
     final List<IpAddress> addresses = new ArrayList<>();
     for (final Record record : records) {
-      if (record.getName().equals(at) && isAddress(record)) {
+      if (record.getName().equals(at) && isInternet(record) && isAddress(record)) {
         final IpAddress address = IpAddress.of(record.rdataToWireCanonical());
         if (!address.isOfHost()) {
           continue; // no server outside can have it
@@ -147,12 +156,19 @@ public final class DnsNameResolver implements NameResolver {
         ttlSec = Math.min(ttlSec, record.getTTL());
       }
     }
-    return new Resolved(addresses, ttlSec);
+    return new Resolved(addresses, ttlSec, List.copyOf(aliases));
+  }
+
+  /** The data of other classes has another meaning (RFC 1035 section 3.2.4). */
+  private static boolean isInternet(Record record) {
+    return record.getDClass() == DClass.IN;
   }
 
   private static CNAMERecord alias(Name name, List<Record> records) {
     for (final Record record : records) {
-      if (record instanceof CNAMERecord alias && alias.getName().equals(name)) {
+      if (record instanceof CNAMERecord alias
+          && isInternet(record)
+          && alias.getName().equals(name)) {
         return alias;
       }
     }

@@ -12,8 +12,14 @@ public interface NameResolver {
    *
    * @param addresses in any order; none where the name has none
    * @param ttlSec the least time to live of its records; 0 without addresses
+   * @param aliases the names that lead from the one that was asked to the addresses, in lower case
    */
-  record Resolved(List<IpAddress> addresses, long ttlSec) {}
+  record Resolved(List<IpAddress> addresses, long ttlSec, List<String> aliases) {
+    /** Creates an answer without aliases. */
+    public Resolved(List<IpAddress> addresses, long ttlSec) {
+      this(addresses, ttlSec, List.of());
+    }
+  }
 
   /**
    * Looks a name up; the call does not wait.

@@ -26,6 +26,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.IntPredicate;
 import java.util.function.Supplier;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
@@ -212,15 +214,20 @@ public final class Names implements AutoCloseable {
    * @param endpointId the endpoint; 0: none of this node
    * @param name in lower case, with a dot at the end
    * @param answer its addresses and their time to live
-   * @return completes when the addresses are stored and the rules that select the name use them: at
-   *     once where all of that is so already, or no rule selects the name; fails where it cannot be
-   *     done
+   * @return completes when the addresses are stored and the rules that select the name, or an alias
+   *     that leads from it to them, use them: at once where all of that is so already, or no rule
+   *     selects one of these names; fails where it cannot be done. Its value are those of the
+   *     addresses that rules use, fewer where a limit keeps some out
    */
-  public CompletableFuture<Void> found(int endpointId, String name, NameResolver.Resolved answer) {
-    if (unreadable != null || answer.addresses().isEmpty() || !FoundNames.canBeSelected(name)) {
-      return CompletableFuture.completedFuture(null);
+  public CompletableFuture<Set<IpAddress>> found(
+      int endpointId, String name, NameResolver.Resolved answer) {
+    final Set<IpAddress> all = Set.copyOf(answer.addresses());
+    final List<String> selected = selected(name, answer);
+    final boolean canBeSelected = FoundNames.canBeSelected(name) || !selected.isEmpty();
+    if (unreadable != null || all.isEmpty() || !canBeSelected) {
+      return CompletableFuture.completedFuture(all);
     }
-    final boolean isFree = isSettled(name, answer.addresses()) || !context.selected().test(name);
+    final boolean isFree = selected.stream().allMatch(one -> isSettled(one, answer.addresses()));
     final CompletableFuture<Void> done = new CompletableFuture<>();
     try {
       found.add(new FoundNames.Found(endpointId, name, answer, isFree ? null : done));
@@ -228,7 +235,26 @@ public final class Names implements AutoCloseable {
     } catch (OperationException | RejectedExecutionException failure) {
       done.completeExceptionally(failure);
     }
-    return isFree ? CompletableFuture.completedFuture(null) : done;
+    return isFree
+        ? CompletableFuture.completedFuture(all)
+        : done.thenApply(stored -> applied(selected, all));
+  }
+
+  /** Returns the names that lead to the addresses and that rules select. */
+  private List<String> selected(String name, NameResolver.Resolved answer) {
+    return Stream.concat(Stream.of(name), answer.aliases().stream())
+        .filter(FoundNames::canBeSelected)
+        .filter(context.selected())
+        .distinct()
+        .toList();
+  }
+
+  private Set<IpAddress> applied(List<String> selected, Set<IpAddress> addresses) {
+    return addresses.stream()
+        .filter(
+            address ->
+                selected.stream().allMatch(name -> enforced.hasForCertain(name, List.of(address))))
+        .collect(Collectors.toUnmodifiableSet());
   }
 
   /** Whether the rules use all of the addresses, and do so until the answer has been taken. */
@@ -372,7 +398,19 @@ public final class Names implements AutoCloseable {
     }
   }
 
+  /** An alias has the addresses too where a rule selects it. */
   private void add(int endpointId, String name, NameResolver.Resolved answer, Instant now) {
+    if (FoundNames.canBeSelected(name)) {
+      addOne(endpointId, name, answer, now);
+    }
+    for (final String alias : selected(name, answer)) {
+      if (!alias.equals(name)) {
+        addOne(endpointId, alias, answer, now);
+      }
+    }
+  }
+
+  private void addOne(int endpointId, String name, NameResolver.Resolved answer, Instant now) {
     final NameLookup lookup =
         cache.lookup(
             endpointId, name, answer.addresses(), answer.ttlSec(), now, NameLookup.Source.LOOKUP);

@@ -141,8 +141,36 @@ class FoundNamesTest {
     return new Resolved(Arrays.stream(texts).map(IpAddress::parse).toList(), 5);
   }
 
+  @Test
+  void shouldSayWhichAddressesOfAnAnswerALimitKeepsOut() throws Exception {
+    start();
+    final List<IpAddress> many = new ArrayList<>();
+    for (int i = 0; i < 80; i++) {
+      many.add(IpAddress.parse(i % 2 == 0 ? "192.0.2." + i : "2001:db8::" + i));
+    }
+    final CompletableFuture<Set<IpAddress>> found = names.found(7, WWW, new Resolved(many, 60));
+    enforcing.poll(10, TimeUnit.SECONDS).complete(null);
+    final Set<IpAddress> applied = found.get(10, TimeUnit.SECONDS);
+    assertEquals(50, applied.size());
+    assertEquals(Set.copyOf(changes.get(0).get(WWW)), applied);
+  }
+
+  @Test
+  void shouldGiveTheAddressesToEachNameOfTheChainThatARuleSelects() throws Exception {
+    final String alias = "edge.example.net.";
+    unselected.addAll(List.of(WWW, "other.example.net."));
+    start();
+    final List<IpAddress> addresses = List.of(IpAddress.parse("192.0.2.7"));
+    final CompletableFuture<Set<IpAddress>> found =
+        names.found(7, WWW, new Resolved(addresses, 60, List.of("other.example.net.", alias)));
+    assertFalse(found.isDone());
+    enforcing.poll(10, TimeUnit.SECONDS).complete(null);
+    assertEquals(Set.copyOf(addresses), found.get(10, TimeUnit.SECONDS));
+    assertEquals(Set.of(WWW, alias), changes.get(0).keySet());
+  }
+
   private CompletableFuture<Void> found(String name, String... texts) {
-    return names.found(7, name, answer(texts));
+    return names.found(7, name, answer(texts)).thenAccept(applied -> {});
   }
 
   private CompletableFuture<Void> enforcement() throws InterruptedException {

@@ -16,6 +16,8 @@ public enum DnsCounter {
   TIMED_OUT,
   /** Answers that were replaced since the rules did not use their addresses in time. */
   UNENFORCED,
+  /** Answers that were passed on without the addresses that a limit keeps out of the rules. */
+  CUT,
   /** Packets and connections that the datapath has not sent. */
   UNKNOWN_FLOW
 }

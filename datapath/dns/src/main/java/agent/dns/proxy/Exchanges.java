@@ -11,9 +11,13 @@ import agent.maps.layout.RedirectKind;
 import agent.policy.request.RedirectCounters;
 import agent.policy.request.RedirectCounters.Count;
 import agent.policy.request.RedirectCounters.FlowCounters;
+import agent.types.IpAddress;
 import java.io.IOException;
+import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Deque;
+import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicLongArray;
 import org.apache.logging.log4j.LogManager;
@@ -28,6 +32,9 @@ import org.xbill.DNS.Rcode;
 final class Exchanges {
   private static final Logger LOGGER = LogManager.getLogger(Exchanges.class);
 
+  /** Clients cause these lines, so that there is one in this time at most. */
+  private static final long CUT_PAUSE_NS = Duration.ofMinutes(1).toNanos();
+
   private final DnsProxyContext context;
   private final ProxyLoop loop;
   private final EndpointUse.Table uses;
@@ -40,6 +47,8 @@ final class Exchanges {
   private final Deque<DnsExchange> held = new ArrayDeque<>();
 
   private long policyChanges;
+  private boolean hasToldCut;
+  private long toldCutNs;
 
   Exchanges(DnsProxyContext context, ProxyLoop loop, EndpointUse.Table uses) {
     this.context = context;
@@ -193,26 +202,52 @@ final class Exchanges {
 
   private void hold(DnsExchange exchange) {
     final int endpoint = exchange.client.flow().clientEndpoint();
-    final CompletableFuture<Void> enforced =
+    final CompletableFuture<Set<IpAddress>> enforced =
         context.gate().found(endpoint, exchange.question.name(), exchange.resolved);
     if (enforced.isDone()) {
-      onEnforced(exchange, enforced.isCompletedExceptionally());
+      onEnforced(exchange, enforced.isCompletedExceptionally() ? Set.of() : enforced.join());
       return;
     }
     exchange.deadlineNs = loop.nowNs() + context.times().enforcement().toNanos();
     held.add(exchange);
     enforced.whenComplete(
-        (done, failure) -> loop.tell(() -> onEnforced(exchange, failure != null)));
+        (applied, failure) ->
+            loop.tell(() -> onEnforced(exchange, failure == null ? applied : Set.of())));
   }
 
-  private void onEnforced(DnsExchange exchange, boolean isFailed) {
+  /** An answer of which rules use no address is not released. */
+  private void onEnforced(DnsExchange exchange, Set<IpAddress> applied) {
     if (exchange.isDone) {
       return;
     }
-    if (isFailed) {
+    if (applied.isEmpty()) {
       fail(exchange, DnsCounter.UNENFORCED, "the rules cannot use the addresses");
-    } else {
-      release(exchange);
+      return;
+    }
+    if (!applied.containsAll(exchange.resolved.addresses())) {
+      cut(exchange, applied);
+    }
+    release(exchange);
+  }
+
+  private void cut(DnsExchange exchange, Set<IpAddress> applied) {
+    final Resolved all = exchange.resolved;
+    final List<IpAddress> left = all.addresses().stream().filter(applied::contains).toList();
+    exchange.answer = AnswerCut.of(exchange.answer, applied);
+    exchange.resolved = new Resolved(left, all.ttlSec(), all.aliases());
+    count(DnsCounter.CUT);
+    final long nowNs = loop.nowNs();
+    if (!hasToldCut || nowNs - toldCutNs >= CUT_PAUSE_NS) {
+      hasToldCut = true;
+      toldCutNs = nowNs;
+      LOGGER.warn(
+          "endpoint {}: answer for {} cut to {} of {} addresses, those that its rules use;"
+              + " {} answers cut so far",
+          exchange.client.flow().clientEndpoint(),
+          exchange.question.name(),
+          left.size(),
+          all.addresses().size(),
+          counted(DnsCounter.CUT));
     }
   }
 

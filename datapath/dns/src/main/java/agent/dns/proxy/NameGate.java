@@ -1,6 +1,8 @@
 package agent.dns.proxy;
 
 import agent.dns.NameResolver.Resolved;
+import agent.types.IpAddress;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 
 /** Has the rules use addresses before an endpoint learns of them. */
@@ -12,7 +14,9 @@ public interface NameGate {
    * @param endpointId the endpoint that asked; 0: none of this node
    * @param name in lower case, with a dot at the end
    * @param answer at least one address
-   * @return completes when the answer may be released; fails where rules cannot use the addresses
+   * @return completes when the answer may be released, with those of its addresses that rules use:
+   *     all of them unless a limit keeps some out, or no rule selects the name; fails where rules
+   *     cannot use the addresses
    */
-  CompletableFuture<Void> found(int endpointId, String name, Resolved answer);
+  CompletableFuture<Set<IpAddress>> found(int endpointId, String name, Resolved answer);
 }

@@ -19,12 +19,18 @@ import java.net.ServerSocket;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.xbill.DNS.DClass;
 import org.xbill.DNS.Message;
+import org.xbill.DNS.Name;
 import org.xbill.DNS.Rcode;
+import org.xbill.DNS.Record;
 import org.xbill.DNS.Section;
 import org.xbill.DNS.Type;
 
@@ -133,8 +139,77 @@ class DnsProxyReleaseTest {
       client.ask(question(WWW, Type.AAAA));
     }
     assertEquals(
-        new Resolved(addresses("192.0.2.8", "2001:db8::8"), 20), rig.found.get(0).answer());
+        new Resolved(
+            addresses("192.0.2.8", "2001:db8::8"),
+            20,
+            List.of("edge.example.net.", "a.example.net.")),
+        rig.found.get(0).answer());
     assertEquals(WWW, rig.found.get(0).name());
+  }
+
+  @Test
+  void shouldCutAnAnswerToTheAddressesThatRulesUse() throws Exception {
+    answers(
+        """
+        www.example.com. 300 IN CNAME edge.example.net.
+        edge.example.net. 60 IN A 192.0.2.7
+        edge.example.net. 60 IN A 192.0.2.8
+        edge.example.net. 60 IN AAAA 2001:db8::7
+        edge.example.net. 60 IN AAAA 2001:db8::8
+        """);
+    rig.closed = Set.copyOf(addresses("192.0.2.8", "2001:db8::7"));
+    rig.start();
+    try (ProxyRig.Udp client = rig.new Udp()) {
+      final byte[] question = question(WWW);
+      final Message answer = new Message(client.ask(question));
+      assertEquals(new Message(question).getHeader().getID(), answer.getHeader().getID());
+      assertEquals(
+          List.of("edge.example.net.", "192.0.2.7", "2001:db8:0:0:0:0:0:8"),
+          answer.getSection(Section.ANSWER).stream().map(Record::rdataToString).toList());
+      await(() -> rig.events.size() == 1);
+      assertEquals(addresses("192.0.2.7", "2001:db8::8"), rig.events.get(0).addresses());
+      assertEquals(1, rig.count(DnsCounter.CUT));
+      rig.closed = Set.copyOf(addresses("192.0.2.7", "192.0.2.8", "2001:db8::7", "2001:db8::8"));
+      assertEquals(Rcode.SERVFAIL, new Message(client.ask(question(WWW))).getRcode());
+      assertEquals(1, rig.count(DnsCounter.UNENFORCED));
+      assertEquals(1, rig.count(DnsCounter.CUT));
+    }
+  }
+
+  @Test
+  void shouldFollowEveryAliasOfAnAnswer() throws Exception {
+    final StringBuilder chain = new StringBuilder("www.example.com. 60 IN CNAME n0.example.net.\n");
+    for (int i = 0; i < 40; i++) {
+      chain.append("n%d.example.net. 60 IN CNAME n%d.example.net.\n".formatted(i, i + 1));
+    }
+    answers(chain + "n40.example.net. 60 IN A 192.0.2.7\n");
+    rig.start();
+    try (ProxyRig.Udp client = rig.new Udp()) {
+      client.ask(question(WWW));
+      assertEquals(addresses("192.0.2.7"), rig.found.get(0).answer().addresses());
+      answers(chain + "n40.example.net. 60 IN CNAME n3.example.net.\n");
+      client.ask(question(WWW));
+    }
+    assertEquals(1, rig.found.size(), "a loop leads to no address");
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "www.example.com. 60 CH A 192.0.2.7\n",
+        "www.example.com. 60 CH CNAME a.x.\na.x. 60 IN A 192.0.2.7\n",
+        "www.example.com. 60 IN CNAME a.x.\na.x. 60 HS A 192.0.2.7\n"
+      })
+  void shouldOpenNoAddressOfAnotherClass(String zone) throws Exception {
+    answers(zone);
+    rig.start();
+    try (ProxyRig.Udp client = rig.new Udp()) {
+      for (final int type : new int[] {DClass.IN, DClass.ANY}) {
+        final Record asked = Record.newRecord(Name.fromString(WWW), Type.A, type);
+        client.ask(Message.newQuery(asked).toWire());
+      }
+    }
+    assertEquals(List.of(), rig.found);
   }
 
   @Test

@@ -10,6 +10,7 @@ import agent.policy.request.HttpRequest;
 import agent.policy.request.HttpVerdict;
 import agent.policy.request.PolicyRedirect;
 import agent.policy.request.RequestPolicies;
+import agent.types.IpAddress;
 import java.io.IOException;
 import java.net.DatagramPacket;
 import java.net.DatagramSocket;
@@ -18,6 +19,7 @@ import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.time.Duration;
 import java.util.Arrays;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
@@ -56,6 +58,10 @@ final class ProxyRig implements AutoCloseable {
   final List<Found> found = new CopyOnWriteArrayList<>();
   final List<DnsObserver.Event> events = new CopyOnWriteArrayList<>();
   volatile RedirectKind redirected = RedirectKind.DNS;
+
+  /** Addresses that a limit keeps out of the rules. */
+  volatile Set<IpAddress> closed = Set.of();
+
   volatile CompletableFuture<Void> enforced = CompletableFuture.completedFuture(null);
   DnsProxy proxy;
 
@@ -105,7 +111,12 @@ final class ProxyRig implements AutoCloseable {
         .gate(
             (endpoint, name, answer) -> {
               found.add(new Found(endpoint, name, answer));
-              return enforced;
+              return enforced.thenApply(
+                  done -> {
+                    final Set<IpAddress> applied = new HashSet<>(answer.addresses());
+                    applied.removeAll(closed);
+                    return applied;
+                  });
             });
   }
 
