@@ -39,7 +39,8 @@ class JudgedServersKernelTest {
     node.namespace()
         .ip(
             "link set lo up",
-            "link add net0 type dummy",
+            "link add net0 type veth peer name net1",
+            "link set net1 up",
             "link set net0 up",
             "address add 192.0.2.1/24 dev net0",
             "-6 address add 2001:db8:2::1/64 dev net0 nodad",

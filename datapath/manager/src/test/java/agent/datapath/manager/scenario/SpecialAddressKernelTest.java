@@ -160,7 +160,7 @@ class SpecialAddressKernelTest {
 
   private static void judge(Block block, Outcome outcome) {
     if (block.isOfHosts()) {
-      outcome.passes();
+      outcome.isForwarded();
     } else {
       outcome.dropsFor(DropReason.INVALID_ADDRESS);
     }
