@@ -29,7 +29,9 @@ final class ClientConnection {
   private final TimeLimit idle;
   private final Channel client;
 
-  /** The requests that are allowed and have not ended, and that of a tunnel, as they were judged. */
+  /**
+   * The requests that are allowed and have not ended, and that of a tunnel, as they were judged.
+   */
   private final Map<Exchange, JudgedRequest> exchanges = new IdentityHashMap<>(2);
 
   private RedirectedFlow flow;

@@ -56,7 +56,22 @@ public final class GenerationArray implements AutoCloseable {
     return put(endpointId, get(endpointId) + OWNER);
   }
 
-  private long put(int index, long value) {
+  /**
+   * Returns whether a value is one to which {@link #bump} can have raised another one: it has the
+   * same owner and a higher count.
+   */
+  public static boolean isRaised(long value, long from) {
+    return value >>> GenerationLayout.OWNER_SHIFT == from >>> GenerationLayout.OWNER_SHIFT
+        && (value & COUNT_LIMIT) == 0
+        && Long.compareUnsigned(value, from) > 0;
+  }
+
+  /**
+   * Sets a generation.
+   *
+   * @return the value
+   */
+  public long put(int index, long value) {
     buffer.putLongVolatile(index * STRIDE, value);
     return value;
   }

@@ -28,6 +28,7 @@ import agent.datapath.manager.conductor.PolicyMaps;
 import agent.datapath.manager.conductor.VerdictGenerations;
 import agent.datapath.manager.events.EventsAgent;
 import agent.datapath.manager.events.KernelMetrics;
+import agent.datapath.manager.events.TranslationGate;
 import agent.datapath.manager.guard.DropWatch;
 import agent.datapath.manager.guard.Guard;
 import agent.datapath.manager.guard.KernelFaults;
@@ -67,7 +68,6 @@ import agent.datapath.manager.thread.HealthBoard;
 import agent.datapath.manager.thread.ParkingIdleStrategy;
 import agent.datapath.manager.thread.PromptWork;
 import agent.maps.kernel.EndpointRates;
-import agent.maps.kernel.EventGateMap;
 import agent.maps.kernel.FlowUsageArray;
 import agent.maps.kernel.MapRegistry;
 import agent.maps.kernel.NodeMaps;
@@ -220,7 +220,7 @@ public final class DatapathManager implements AutoCloseable {
     hooks = new HookGuard(conductor, faults, repairs);
     guard.add(hooks);
     final VerdictGenerations generations =
-        resources.add(new VerdictGenerations(maps.get(NodeMaps.GENERATIONS)));
+        new VerdictGenerations(maps.get(NodeMaps.GENERATIONS), faults, repairs);
     final InterfaceCells cells =
         resources.add(
             new InterfaceCells(
@@ -249,6 +249,7 @@ public final class DatapathManager implements AutoCloseable {
             maps.get(NodeMaps.IPCACHE6),
             faults,
             repairs);
+    guard.add(generations);
     guard.add(entries);
     guard.add(cells);
     guard.add(policyMaps.guard());
@@ -345,8 +346,9 @@ public final class DatapathManager implements AutoCloseable {
             context.nanoClock(),
             TimeUnit.SECONDS.toNanos(context.conntrackGcIntervalSec()));
     sweeps = new ConntrackReport(conntrackGc, shares::overflowed, shares::overflowing, tables);
-    final EventGateMap gate = new EventGateMap(maps.get(NodeMaps.EVENT_GATE));
-    gate.set(0); // a killed run may have left it open
+    final TranslationGate gate =
+        new TranslationGate(maps.get(NodeMaps.EVENT_GATE), faults, repairs);
+    guard.add(gate);
     events =
         new EventsAgent(
             maps.get(NodeMaps.EVENTS),
@@ -383,7 +385,7 @@ public final class DatapathManager implements AutoCloseable {
     }
   }
 
-  private void listen(EventGateMap gate, EventsAgent.Wanted wanted) {
+  private void listen(TranslationGate gate, EventsAgent.Wanted wanted) {
     entries.listen(wanted.packets(), wanted.packetBytes());
     gate.set(wanted.gate());
   }

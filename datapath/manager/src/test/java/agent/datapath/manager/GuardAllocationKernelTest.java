@@ -16,6 +16,7 @@ import agent.datapath.manager.conductor.InterfaceCells;
 import agent.datapath.manager.conductor.IpcacheMaps;
 import agent.datapath.manager.conductor.PolicyMaps;
 import agent.datapath.manager.conductor.VerdictGenerations;
+import agent.datapath.manager.events.TranslationGate;
 import agent.datapath.manager.guard.Check;
 import agent.datapath.manager.guard.Guard;
 import agent.datapath.manager.guard.KernelFaults;
@@ -95,7 +96,8 @@ class GuardAllocationKernelTest {
     final MapPins mapPins = new MapPins(faults, repairs);
     checks.add(mapPins);
     try (NodeMapSet maps = NodeMapSet.open(context, pins, new MapRegistry(), mapPins);
-        VerdictGenerations generations = new VerdictGenerations(maps.get(NodeMaps.GENERATIONS));
+        VerdictGenerations generations =
+            new VerdictGenerations(maps.get(NodeMaps.GENERATIONS), faults, repairs);
         PrefilterMaps prefilter = new PrefilterMaps(maps);
         PolicyMaps policies =
             new PolicyMaps(
@@ -106,6 +108,8 @@ class GuardAllocationKernelTest {
                 List.of(),
                 faults,
                 repairs)) {
+      checks.add(generations);
+      checks.add(new TranslationGate(maps.get(NodeMaps.EVENT_GATE), faults, repairs));
       addMaps(maps, generations, policies);
       checks.add(DevicePrefilter.restore(context, prefilter, conductor, faults, repairs).guard());
       for (final TcMode mode : ManagerTestNode.tcModes()) {

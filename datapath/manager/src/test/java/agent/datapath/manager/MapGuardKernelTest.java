@@ -3,6 +3,7 @@ package agent.datapath.manager;
 import static agent.datapath.manager.ManagerTestNode.await;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.bindings.BpfFileSystem;
@@ -12,12 +13,14 @@ import agent.bindings.MapFlag;
 import agent.datapath.manager.guard.Repairs.Kind;
 import agent.datapath.manager.spec.EndpointFaults.Fault;
 import agent.datapath.manager.spec.EndpointFaults.Part;
+import agent.datapath.manager.spec.ModuleHealth.Level;
 import agent.datapath.manager.spec.PolicyDelta;
 import agent.datapath.manager.spec.PolicyEntry;
 import agent.datapath.manager.spec.PolicyVerdict;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.EndpointMap;
 import agent.maps.kernel.EntryBuffer;
+import agent.maps.kernel.GenerationArray;
 import agent.maps.kernel.Ipcache4Map;
 import agent.maps.kernel.PolicyMap;
 import agent.maps.kernel.PolicyMapArray;
@@ -40,6 +43,8 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Entries and pins of maps that another tool changes are repaired, and reported until then. */
 @KernelTest
@@ -323,6 +328,35 @@ class MapGuardKernelTest {
       assertEquals(0, entry.value().getInt(0), "no proxy listens");
     }
     watch.awaitRight();
+  }
+
+  /** The verdict of the connection is one of before the change of policy. */
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  @Execution(ExecutionMode.CONCURRENT)
+  void shouldCutConnectionsThatAFormerGenerationAllows(boolean isIpv6) throws Exception {
+    attachServer(FROM_CLIENT);
+    final String address = isIpv6 ? server.ipv6() : server.ipv4();
+    final BpfMap map = manager.maps().find("generations").orElseThrow();
+    try (TcpEchoServer echo = TcpEchoServer.start(server.namespace(), 8080);
+        GenerationArray generations = new GenerationArray(map);
+        TcpConnection connection = TcpConnection.open(client.namespace(), address, 8080)) {
+      final long allowed = generations.get(SERVER);
+      await(manager.policyMaps().synchronize(SERVER, List.of()));
+      assertTrue(connection.isCutFor(400));
+      final long denied = generations.get(SERVER);
+      assertNotEquals(allowed, denied);
+      watch.awaitRight();
+      generations.put(SERVER, allowed);
+      watch.awaitMessage("map generations: 1 generations with another value; the first: endpoint");
+      assertEquals(Level.DEGRADED, watch.module().level());
+      assertEquals(1, watch.repairs(Kind.MAP_ENTRY));
+      assertEquals(denied + 1, generations.get(SERVER));
+      assertTrue(connection.isCutFor(400));
+      assertFalse(Ping.isAnswered(client.namespace(), address, 300));
+      assertEquals(1, echo.connections());
+    }
+    assertRight();
   }
 
   @Test

@@ -1,29 +1,77 @@
 package agent.datapath.manager.conductor;
 
+import agent.datapath.manager.guard.Check;
+import agent.datapath.manager.guard.KernelFaults;
+import agent.datapath.manager.guard.Repairs;
+import agent.datapath.manager.guard.Repairs.Kind;
 import agent.datapath.manager.load.Shards;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.GenerationArray;
 import agent.maps.layout.GenerationLayout;
 import agent.types.Prefix;
 import java.util.List;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
 
 /**
  * Raises the generations that invalidate verdicts; no other class does. A verdict in a conntrack
  * entry is valid while the generations of both sides equal those in the entry.
+ *
+ * <p>Compares the generations with those that it wrote: a former value makes verdicts valid again
+ * that were given before a change of policy. A generation that another tool has written is raised
+ * beyond it, so that neither the verdicts of before nor those of meanwhile are valid.
  */
-public final class VerdictGenerations implements AutoCloseable {
-  private final GenerationArray generations;
-  private final int size;
+public final class VerdictGenerations implements Check {
+  private static final Logger LOGGER = LogManager.getLogger(VerdictGenerations.class);
+  private static final String SUBJECT = "map generations";
+  private static final int GENERATIONS_PER_STEP = 16_384;
 
-  /** Maps the open map {@code generations} into memory. */
-  public VerdictGenerations(BpfMap map) {
+  private final GenerationArray generations;
+  private final KernelFaults faults;
+  private final Repairs repairs;
+  private final long[] written;
+  private int next;
+  private int repaired;
+  private int first;
+  private boolean isFaulty;
+
+  /** Maps the open map {@code generations} into memory, whose values are right at this time. */
+  public VerdictGenerations(BpfMap map, KernelFaults faults, Repairs repairs) {
     generations = new GenerationArray(map);
-    size = map.maxEntries();
+    this.faults = faults;
+    this.repairs = repairs;
+    written = new long[map.maxEntries()];
+    for (int index = 0; index < written.length; index++) {
+      written[index] = generations.get(index);
+    }
   }
 
   /** Invalidates all verdicts with this endpoint as a side. */
   void raise(int endpointId) {
-    generations.bump(endpointId);
+    bump(endpointId);
+  }
+
+  private void bump(int index) {
+    if (!repair(index)) {
+      written[index] = generations.bump(index);
+    }
+  }
+
+  /** Raises a generation that another tool has written; returns whether it has. */
+  private boolean repair(int index) {
+    final long found = generations.get(index);
+    if (found == written[index]) {
+      return false;
+    }
+    if (!GenerationArray.isRaised(found, written[index])) {
+      generations.put(index, written[index]);
+    }
+    written[index] = generations.bump(index);
+    if (repaired == 0) {
+      first = index;
+    }
+    repaired++;
+    return true;
   }
 
   /**
@@ -47,14 +95,14 @@ public final class VerdictGenerations implements AutoCloseable {
 
   private void raiseShards(int first, int count) {
     for (int i = 0; i < count; i++) {
-      generations.bump(GenerationLayout.OUTSIDE + (first ^ i));
+      bump(GenerationLayout.OUTSIDE + (first ^ i));
     }
   }
 
   /** Invalidates all verdicts. */
   void raiseAll() {
-    for (int id = 0; id < size; id++) {
-      generations.bump(id);
+    for (int index = 0; index < written.length; index++) {
+      bump(index);
     }
   }
 
@@ -63,11 +111,52 @@ public final class VerdictGenerations implements AutoCloseable {
    * changes the owner part of the generation, so that its conntrack entries are not renewed.
    */
   void disown(int endpointId) {
-    generations.disown(endpointId);
+    repair(endpointId);
+    written[endpointId] = generations.disown(endpointId);
+  }
+
+  @Override
+  public Progress step(long nowNs) {
+    final int end = Math.min(written.length, next + GENERATIONS_PER_STEP);
+    for (; next < end; next++) {
+      repair(next);
+    }
+    if (next < written.length) {
+      return Progress.COMPARED;
+    }
+    next = 0;
+    report();
+    return Progress.DONE;
+  }
+
+  private void report() {
+    if (repaired > 0) {
+      final String found =
+          "%d generations with another value; the first: %s".formatted(repaired, name(first));
+      isFaulty = true;
+      repairs.count(Kind.MAP_ENTRY, repaired);
+      faults.degraded(0, null, SUBJECT, found);
+      LOGGER.warn("{}: {}; verdicts are given anew", SUBJECT, found);
+      repaired = 0;
+    } else if (isFaulty) {
+      isFaulty = false;
+      faults.clear(SUBJECT);
+    }
+  }
+
+  private static String name(int index) {
+    return index < GenerationLayout.OUTSIDE
+        ? "endpoint " + index
+        : "shard " + (index - GenerationLayout.OUTSIDE);
   }
 
   @Override
   public void close() {
     generations.close();
+  }
+
+  @Override
+  public String toString() {
+    return "generations";
   }
 }

@@ -45,12 +45,13 @@ class EndpointEntriesKernelTest {
   private final BpfMap overflow =
       BpfMap.create(SHIPPED.get(NodeMaps.INTERFACES_OVERFLOW).withMaxEntries(1), "");
   private final BpfMap generationMap = BpfMap.create(SHIPPED.get(NodeMaps.GENERATIONS), "");
-  private final VerdictGenerations generations = new VerdictGenerations(generationMap);
   private final InterfaceArray cells = new InterfaceArray(interfaces);
   private final InterfaceOverflowMap colliding = new InterfaceOverflowMap(overflow);
   private final EndpointMap endpoints = new EndpointMap(map);
   private final KernelFaults faults = new KernelFaults();
   private final Repairs repairs = new Repairs();
+  private final VerdictGenerations generations =
+      new VerdictGenerations(generationMap, faults, repairs);
   private InterfaceCells owner;
 
   @AfterEach

@@ -53,8 +53,15 @@ class MasqueradedFragmentsKernelTest {
   }
 
   private int leaving(Family family, byte[] fragment, boolean isOfNode) {
-    return number(
-        family, (isOfNode ? node.toNetwork(fragment) : node.forwardedToNetwork(fragment)).frame());
+    final Outcome outcome = isOfNode ? node.toNetwork(fragment) : node.forwardedToNetwork(fragment);
+    if (family == Family.IPV4) {
+      int sum = 0;
+      for (int i = 14; i < 34; i += 2) {
+        sum += ByteBuffer.wrap(outcome.frame()).getShort(i) & 0xffff;
+      }
+      assertEquals(0xffff, (sum & 0xffff) + (sum >> 16), "the header's checksum");
+    }
+    return number(family, outcome.frame());
   }
 
   /** Three senders use one number at the same time, and go on with the next ones. */

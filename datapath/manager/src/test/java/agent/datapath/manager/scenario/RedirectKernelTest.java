@@ -188,7 +188,8 @@ class RedirectKernelTest {
             .isForwarded();
         node.fromWorkload(ALICE, opening(family.packet(ALICE, NODE), protocol, CLIENT, PROXY))
             .isForwarded();
-        node.fromNetwork(arriving(opening(family.packet(STRANGER, HOST), protocol, CLIENT, other))).passesUncounted();
+        node.fromNetwork(arriving(opening(family.packet(STRANGER, HOST), protocol, CLIENT, other)))
+            .passesUncounted();
       }
     }
   }
@@ -199,7 +200,9 @@ class RedirectKernelTest {
   void shouldDropWhatIsToAProxyWithTheTupleOfAnEntry(Family family) {
     for (final int protocol : ScenarioProxy.protocols()) {
       node.policyOf(BOB).redirectFrom(STRANGER, protocol, PORT, RedirectKind.HTTP);
-      node.fromNetwork(arriving(opening(family.packet(STRANGER, BOB), protocol, CLIENT, PORT))).passesUncountedAs(arriving(opening(family.packet(STRANGER, HOST), protocol, CLIENT, PROXY)));
+      node.fromNetwork(arriving(opening(family.packet(STRANGER, BOB), protocol, CLIENT, PORT)))
+          .passesUncountedAs(
+              arriving(opening(family.packet(STRANGER, HOST), protocol, CLIENT, PROXY)));
       node.fromNetwork(arriving(packet(family, STRANGER, CLIENT, HOST, PROXY, protocol)))
           .dropsFor(DropReason.NOT_REDIRECTED);
     }
