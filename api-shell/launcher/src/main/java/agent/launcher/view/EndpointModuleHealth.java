@@ -6,15 +6,19 @@ import agent.endpoint.state.EndpointHealth.HealthLevel;
 import agent.endpoint.state.EndpointSnapshot;
 import agent.endpoint.state.EndpointState;
 import java.util.List;
+import java.util.Map;
+import java.util.stream.Collectors;
 
 /**
  * The endpoints as one module of the health report: stopped while the health of any of them is
- * Failure, degraded while that of any is Warning or its state is not-ready. The message names the
- * first of them with the reason.
+ * Failure, degraded while that of any is Warning or its state is not-ready. The message names each
+ * of them with the reason, those whose health is Failure first.
  */
 public final class EndpointModuleHealth implements HealthBoard.Probe {
   /** Name of the module. */
   public static final String MODULE = "endpoints";
+
+  private static final String SEPARATOR = "; ";
 
   private final Endpoints endpoints;
 
@@ -34,11 +38,19 @@ public final class EndpointModuleHealth implements HealthBoard.Probe {
     if (bad.isEmpty()) {
       return HealthBoard.Reading.ok(all.size() + " endpoints");
     }
-    return bad.stream()
-        .filter(EndpointModuleHealth::hasFailed)
-        .findFirst()
-        .map(failed -> HealthBoard.Reading.stopped(message(failed, bad.size())))
-        .orElseGet(() -> HealthBoard.Reading.degraded(message(bad.getFirst(), bad.size())));
+    final Map<Boolean, String> messages =
+        bad.stream()
+            .collect(
+                Collectors.partitioningBy(
+                    EndpointModuleHealth::hasFailed,
+                    Collectors.mapping(
+                        EndpointModuleHealth::message, Collectors.joining(SEPARATOR))));
+    final String failed = messages.get(true);
+    final String others = messages.get(false);
+    if (failed.isEmpty()) {
+      return HealthBoard.Reading.degraded(others);
+    }
+    return HealthBoard.Reading.stopped(others.isEmpty() ? failed : failed + SEPARATOR + others);
   }
 
   private static boolean isBad(EndpointSnapshot endpoint) {
@@ -51,12 +63,9 @@ public final class EndpointModuleHealth implements HealthBoard.Probe {
     return endpoint.health().overall() == HealthLevel.FAILURE;
   }
 
-  private static String message(EndpointSnapshot endpoint, int count) {
+  private static String message(EndpointSnapshot endpoint) {
     final String reason = endpoint.health().reason();
-    return "endpoint %d: %s%s"
-        .formatted(
-            endpoint.id(),
-            reason == null ? endpoint.state().text() : reason,
-            count == 1 ? "" : " (and %d more)".formatted(count - 1));
+    return "endpoint %d: %s"
+        .formatted(endpoint.id(), reason == null ? endpoint.state().text() : reason);
   }
 }

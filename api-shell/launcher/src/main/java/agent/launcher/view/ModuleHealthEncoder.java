@@ -8,6 +8,7 @@ import java.time.format.DateTimeFormatter;
 import java.time.format.DateTimeFormatterBuilder;
 import java.util.List;
 import java.util.Locale;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /** Converts the health of the modules to the records of the contract. */
@@ -48,16 +49,19 @@ final class ModuleHealthEncoder {
     };
   }
 
-  /** Returns the state of the module that is worst. */
+  /** Returns the state of the module that is worst, with what each module says that is not OK. */
   static ComponentStatus overall(List<ModuleHealth> modules) {
-    return Stream.of(ModuleHealth.Level.STOPPED, ModuleHealth.Level.DEGRADED)
-        .flatMap(level -> modules.stream().filter(module -> module.level() == level))
-        .findFirst()
-        .map(
-            module ->
-                new ComponentStatus(
-                    module.moduleId() + ": " + module.message(),
-                    module.level() == ModuleHealth.Level.STOPPED ? "Failure" : "Warning"))
-        .orElseGet(() -> new ComponentStatus("all " + modules.size() + " modules are OK", "Ok"));
+    final List<ModuleHealth> bad =
+        Stream.of(ModuleHealth.Level.STOPPED, ModuleHealth.Level.DEGRADED)
+            .flatMap(level -> modules.stream().filter(module -> module.level() == level))
+            .toList();
+    if (bad.isEmpty()) {
+      return new ComponentStatus("all " + modules.size() + " modules are OK", "Ok");
+    }
+    return new ComponentStatus(
+        bad.stream()
+            .map(module -> module.moduleId() + ": " + module.message())
+            .collect(Collectors.joining("; ")),
+        bad.getFirst().level() == ModuleHealth.Level.STOPPED ? "Failure" : "Warning");
   }
 }

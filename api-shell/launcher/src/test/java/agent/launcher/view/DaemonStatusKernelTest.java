@@ -85,10 +85,10 @@ class DaemonStatusKernelTest {
     second = Reading.degraded("a link is detached");
     assertAgent("second: a link is detached", "Warning");
     first = Reading.degraded("a route is gone");
-    assertAgent("first: a route is gone", "Warning");
+    assertAgent("first: a route is gone; second: a link is detached", "Warning");
 
     second = Reading.stopped("the disk is full");
-    assertAgent("second: the disk is full", "Failure");
+    assertAgent("second: the disk is full; first: a route is gone", "Failure");
 
     second = Reading.ok("good");
     assertAgent("first: a route is gone", "Warning");

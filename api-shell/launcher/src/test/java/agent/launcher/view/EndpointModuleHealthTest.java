@@ -22,13 +22,13 @@ class EndpointModuleHealthTest {
   }
 
   @Test
-  void shouldNameTheFirstEndpointThatIsNotReady() {
+  void shouldNameEachEndpointThatIsNotReady() {
     final EndpointList some =
         new EndpointList()
             .with(3, EndpointState.NOT_READY)
             .with(4, EndpointState.READY)
             .with(9, EndpointState.NOT_READY);
-    assertEquals(Reading.degraded("endpoint 3: not-ready (and 1 more)"), read(some));
+    assertEquals(Reading.degraded("endpoint 3: not-ready; endpoint 9: not-ready"), read(some));
   }
 
   @Test
@@ -37,7 +37,9 @@ class EndpointModuleHealthTest {
         new EndpointList().with(3, EndpointState.READY, HealthLevel.WARNING, "it has no carrier");
     assertEquals(Reading.degraded("endpoint 3: it has no carrier"), read(some));
     some.with(4, EndpointState.READY, HealthLevel.FAILURE, "its interface is gone");
-    assertEquals(Reading.stopped("endpoint 4: its interface is gone (and 1 more)"), read(some));
+    assertEquals(
+        Reading.stopped("endpoint 4: its interface is gone; endpoint 3: it has no carrier"),
+        read(some));
   }
 
   private static Reading read(EndpointList endpoints) {

@@ -44,16 +44,16 @@ class ModuleHealthEncoderTest {
   }
 
   @Test
-  void shouldTakeTheStateOfTheFirstOfTheWorstModules() {
+  void shouldTakeTheStateOfTheWorstModuleAndNameAllThatAreNotOk() {
     assertEquals(
         new ComponentStatus("all 0 modules are OK", "Ok"), ModuleHealthEncoder.overall(List.of()));
     final ComponentStatus fine = new ComponentStatus("all 2 modules are OK", "Ok");
     assertEquals(fine, ModuleHealthEncoder.overall(List.of(FINE, NEW)));
     assertEquals(
-        new ComponentStatus("slow: late", "Warning"),
+        new ComponentStatus("slow: late; slower: later", "Warning"),
         ModuleHealthEncoder.overall(List.of(FINE, SLOW, SLOWER)));
     assertEquals(
-        new ComponentStatus("gone: ended", "Failure"),
+        new ComponentStatus("gone: ended; slow: late; slower: later", "Failure"),
         ModuleHealthEncoder.overall(List.of(SLOW, SLOWER, GONE)));
   }
 }

@@ -3,6 +3,7 @@ package agent.datapath.manager.guard;
 import agent.datapath.manager.spec.ModuleHealth.Level;
 import agent.datapath.manager.thread.HealthBoard;
 import java.util.TreeMap;
+import java.util.stream.Collectors;
 
 /**
  * The faults of one module that exist now, by subject. A fault is reported when it is found and
@@ -10,6 +11,8 @@ import java.util.TreeMap;
  * Thread-safe.
  */
 public final class Faults implements HealthBoard.Probe {
+  private static final String SEPARATOR = "; ";
+
   private final String okMessage;
   private final TreeMap<String, HealthBoard.Reading> current = new TreeMap<>();
 
@@ -37,21 +40,24 @@ public final class Faults implements HealthBoard.Probe {
     current.remove(subject);
   }
 
-  /** Returns the worst level, with the message of the first fault of that level. */
+  /** Returns the worst level, with the messages of all faults, those of that level first. */
   @Override
   public synchronized HealthBoard.Reading read() {
-    HealthBoard.Reading worst = null;
-    for (final HealthBoard.Reading reading : current.values()) {
-      if (worst == null || worst.level() == Level.DEGRADED && reading.level() == Level.STOPPED) {
-        worst = reading;
-      }
-    }
-    if (worst == null) {
+    if (current.isEmpty()) {
       return HealthBoard.Reading.ok(okMessage);
     }
-    final int others = current.size() - 1;
-    return others == 0
-        ? worst
-        : new HealthBoard.Reading(worst.level(), worst.message() + " (and " + others + " more)");
+    final String failed = messages(Level.STOPPED);
+    final String degraded = messages(Level.DEGRADED);
+    if (failed.isEmpty()) {
+      return HealthBoard.Reading.degraded(degraded);
+    }
+    return HealthBoard.Reading.stopped(degraded.isEmpty() ? failed : failed + SEPARATOR + degraded);
+  }
+
+  private String messages(Level level) {
+    return current.values().stream()
+        .filter(reading -> reading.level() == level)
+        .map(HealthBoard.Reading::message)
+        .collect(Collectors.joining(SEPARATOR));
   }
 }

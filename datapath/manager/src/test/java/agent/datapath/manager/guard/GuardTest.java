@@ -250,7 +250,7 @@ class GuardTest {
   }
 
   @Test
-  void shouldReportTheWorstFaultOfAModuleAndCountTheOthers() {
+  void shouldReportAllFaultsOfAModuleTheWorstFirst() {
     final Faults module = new Faults("all is well");
     assertEquals("all is well", module.read().message());
     assertEquals(Level.OK, module.read().level());
@@ -258,13 +258,13 @@ class GuardTest {
     assertEquals(Level.DEGRADED, module.read().level());
     assertEquals("repaired b", module.read().message());
     module.degraded("a", "repaired a");
-    assertEquals("repaired a (and 1 more)", module.read().message());
+    assertEquals("repaired a; repaired b", module.read().message());
     module.failed("c", "broken c");
     module.failed("d", "broken d");
     assertEquals(Level.STOPPED, module.read().level());
-    assertEquals("broken c (and 3 more)", module.read().message());
+    assertEquals("broken c; broken d; repaired a; repaired b", module.read().message());
     module.degraded("c", "repaired c");
-    assertEquals("broken d (and 3 more)", module.read().message());
+    assertEquals("broken d; repaired a; repaired b; repaired c", module.read().message());
     for (final String subject : List.of("a", "b", "c", "d", "e")) {
       module.clear(subject);
     }
@@ -284,10 +284,14 @@ class GuardTest {
         faults.of(12));
     assertEquals(List.of(), faults.of(13));
     assertEquals(List.of(), faults.of(0), "a fault of no endpoint");
-    assertEquals("endpoint 12 policy map: is full (and 2 more)", faults.read().message());
+    assertEquals(
+        "endpoint 12 policy map: is full; pin of ipcache4: is gone;"
+            + " endpoint 12 to_endpoint: was detached",
+        faults.read().message());
     faults.clear("endpoint 12 policy map");
     assertEquals(1, faults.of(12).size());
-    assertEquals("pin of ipcache4: is gone (and 1 more)", faults.read().message());
+    assertEquals(
+        "pin of ipcache4: is gone; endpoint 12 to_endpoint: was detached", faults.read().message());
     faults.clear("endpoint 12 to_endpoint");
     faults.clear("pin of ipcache4");
     assertEquals(List.of(), faults.of(12));
