@@ -191,7 +191,13 @@ class OptionsReachTheirPartsTest {
             "/run/cgroup",
             s -> datapath(s).cgroupRoot(),
             null,
-            Path.of("/run/cgroup")));
+            Path.of("/run/cgroup")),
+        new Row(
+            "masquerade-endpoint-share",
+            "40",
+            s -> datapath(s).masquerading().endpointSharePercent(),
+            25,
+            40));
   }
 
   private static List<Row> datapathRows() {
@@ -246,12 +252,6 @@ class OptionsReachTheirPartsTest {
             60,
             125),
         new Row("conntrack-endpoint-share", "40", s -> datapath(s).flowSharePercent(), 100, 40),
-        new Row(
-            "masquerade-endpoint-share",
-            "40",
-            s -> datapath(s).masquerading().endpointSharePercent(),
-            25,
-            40),
         new Row("endpoint-event-rate", "0", s -> datapath(s).eventsPerSecond(), 10_000, 0),
         new Row("bpf-compile-debug", "true", s -> datapath(s).compileDebug(), false, true));
   }

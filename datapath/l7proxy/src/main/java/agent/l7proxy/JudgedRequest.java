@@ -370,9 +370,7 @@ final class JudgedRequest implements HttpRequest {
 
   @Override
   public boolean hasHeader(String name, String value) {
-    return value == null
-        ? judged().contains(name)
-        : hasHeaderLine(name, value) && hasOneLine(name);
+    return value == null ? judged().contains(name) : hasHeaderLine(name, value) && hasOneLine(name);
   }
 
   private HttpHeaders judged() {

@@ -108,16 +108,16 @@ class DropReasonsKernelTest {
       case NOT_REDIRECTED -> toTheProxy(node, family);
       case NOT_TRANSLATABLE ->
           node.nat46().withoutPolicy().fromWorkload(ALICE, sent(ALICE, PEER).sctp(CLIENT, PORT));
-      case INVALID_ADDRESS ->
-          node.fromWorkload(
-              ALICE,
-              (family == Family.IPV4
-                      ? Packets.ipv4(ALICE.ipv4, "127.0.0.1")
-                      : Packets.ipv6(ALICE.ipv6, "::1"))
-                  .from(ALICE.mac())
-                  .to(ALICE.hostMac())
-                  .udp(CLIENT, PORT));
+      case INVALID_ADDRESS -> toLoopback(node, family);
     };
+  }
+
+  private static Outcome toLoopback(ScenarioNode node, Family family) {
+    final IpPacket packet =
+        family == Family.IPV4
+            ? Packets.ipv4(ALICE.ipv4, "127.0.0.1")
+            : Packets.ipv6(ALICE.ipv6, "::1");
+    return node.fromWorkload(ALICE, packet.from(ALICE.mac()).to(ALICE.hostMac()).udp(CLIENT, PORT));
   }
 
   private static Outcome beyondTheShare(ScenarioNode node, IpPacket toPeer) {
