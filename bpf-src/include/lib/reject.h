@@ -260,7 +260,8 @@ __global int reject_is_due(const struct packet *packet, __u32 endpoint_id)
 		return false;
 	index = endpoint_id & (REJECT_RATES - 1);
 	if (!endpoint_id)
-		index = REJECT_RATES | (outside_client(packet->source.halves) & (REJECT_RATES - 1));
+		index = REJECT_RATES |
+			(outside_client(packet->source.halves) >> 52 & (REJECT_RATES - 1)); /* what all bits change */
 	rate = bpf_map_lookup_elem(&reject_rates, &index);
 	return rate && !rate_exceeds(rate, endpoint_id ? REJECTS_PER_SECOND : REJECTS_PER_SECOND_OUTSIDE);
 }

@@ -186,7 +186,7 @@ class ConcurrentChangeKernelTest {
 
   @Test
   void shouldJudgeByTheEndpointsBeforeOrAfterOneIsRemovedOrCreated() {
-    for (int pair = 0; pair < PAIRS / 4; pair++) {
+    for (int pair = 0; pair < PAIRS / 2; pair++) {
       useSomeRules();
       relabelSome();
       final LabelSet labels = random.labels();

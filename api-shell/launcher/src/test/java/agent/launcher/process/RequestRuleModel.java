@@ -61,6 +61,10 @@ final class RequestRuleModel {
 
   /** Peers of a rule: of the three parts at most one is not null; without any it is everybody. */
   private record Peers(Map<String, String> selector, String entity, Network network) {
+    boolean isAnybody() {
+      return selector == null && entity == null && network == null;
+    }
+
     boolean mean(End peer, boolean isIpv6) {
       if (selector != null) {
         return !peer.isOutside() && selects(selector, peer);
@@ -178,8 +182,11 @@ final class RequestRuleModel {
           List.of(element));
     }
 
+    /** An element that names neither peers nor ports allows nothing. */
     private boolean means(int port) {
-      return ports.isEmpty() || ports.stream().anyMatch(each -> holds(each, port));
+      return ports.isEmpty()
+          ? !peers.isAnybody()
+          : ports.stream().anyMatch(each -> holds(each, port));
     }
 
     private static boolean holds(Ports ports, int port) {
@@ -287,7 +294,17 @@ final class RequestRuleModel {
     for (int i = random.nextInt(6); i >= -1; i--) {
       final boolean isDeny = random.nextInt(9) == 0;
       final Map<String, String> subject = random.nextBoolean() ? Map.of() : pick(SELECTORS);
-      rules.add(new Rule(subject, random.nextBoolean(), isDeny, somePeers(), somePorts(isDeny)));
+      final Peers peers = somePeers();
+      final List<Ports> ports = somePorts(isDeny);
+      final boolean isRefused =
+          isDeny && peers.isAnybody() && ports.isEmpty(); // as it says nothing
+      rules.add(
+          new Rule(
+              subject,
+              random.nextBoolean(),
+              isDeny,
+              isRefused ? new Peers(null, "all", null) : peers,
+              ports));
     }
     return rules;
   }

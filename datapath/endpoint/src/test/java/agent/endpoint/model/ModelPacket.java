@@ -177,10 +177,6 @@ public record ModelPacket(
     return protocol == TCP && (tcpFlags & RST) != 0;
   }
 
-  boolean isSynAck() {
-    return protocol == TCP && (tcpFlags & (SYN | ACK)) == (SYN | ACK);
-  }
-
   /** Returns whether packets of the protocol have ports, an identifier or a message type. */
   boolean hasPorts() {
     return protocol == TCP || protocol == UDP || protocol == SCTP || isIcmp();

@@ -59,11 +59,6 @@ public final class ModelPolicy {
     return receiver.isEndpoint() ? ruling(receiver, true, sender, protocol, port) : Ruling.PASS;
   }
 
-  /** Returns whether the endpoint accepts everything, so that no rule tells what it serves. */
-  boolean acceptsEverything(ModelHost endpoint) {
-    return rules.allowsEverything(labels.get(endpoint.endpoint()), true);
-  }
-
   private Ruling ruling(ModelHost judge, boolean ingress, ModelHost other, int protocol, int port) {
     return switch (rules.verdict(
         labels.get(judge.endpoint()), ingress, peer(other), protocol, port)) {

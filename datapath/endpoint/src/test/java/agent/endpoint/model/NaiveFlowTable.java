@@ -18,8 +18,6 @@ public final class NaiveFlowTable {
     OPENED,
     /** A packet from the middle of a connection passed; either side may have opened it. */
     FOUND_IN_THE_MIDDLE,
-    /** An endpoint that may only answer went on with a connection. */
-    ANSWERED,
     REPLIED,
     /** A policy that changed denies a flow that passed before. */
     CUT,
@@ -88,9 +86,9 @@ public final class NaiveFlowTable {
     final ModelFlow flow = flows.get(Tuple.of(packet));
     if (flow != null && packet.isSyn() && flow.isOver(packet)) {
       count(Event.ASKED_FOR_AGAIN);
-      return judgeNew(packet, atSender);
+      return judgeNew(packet);
     }
-    return flow == null ? judgeNew(packet, atSender) : judgeKnown(flow, packet);
+    return flow == null ? judgeNew(packet) : judgeKnown(flow, packet);
   }
 
   /** Returns the ruling on the flow that the receiver would open with the ports exchanged. */
@@ -99,41 +97,25 @@ public final class NaiveFlowTable {
         packet.destination(), packet.source(), packet.protocol(), packet.sourcePort());
   }
 
-  private Ruling judgeNew(ModelPacket packet, boolean atSender) {
+  private Ruling judgeNew(ModelPacket packet) {
     final Ruling ruling = policy.onOpening(packet);
     if (packet.isEchoReply() || packet.isReset()) {
       return ruling; // answers of a flow that is not known, which open none
     }
     if (packet.protocol() != ModelPacket.TCP || packet.isSyn()) {
-      return ruling.passes() ? open(packet, false, false, Event.OPENED) : ruling;
+      return ruling.passes() ? open(packet, false, Event.OPENED) : ruling;
     }
     // From the middle of a connection whose entry was lost: it does not tell who opened it.
     if (ruling.passes()) {
-      return open(packet, false, reversed(packet).passes(), Event.FOUND_IN_THE_MIDDLE);
+      return open(packet, reversed(packet).passes(), Event.FOUND_IN_THE_MIDDLE);
     }
-    return atSender && !packet.isSynAck() && continuesAnswering(packet, ruling)
-        ? open(packet, true, false, Event.ANSWERED)
-        : ruling;
+    return ruling; // no entry is lost here, so that an endpoint that may only answer has none to go
+    // on
   }
 
-  /**
-   * Returns whether an endpoint that may only answer goes on answering: a rule lets the other side
-   * open the connection, and the other side takes the packet as it is.
-   */
-  private boolean continuesAnswering(ModelPacket packet, Ruling ruling) {
-    return packet.source().equals(ruling.by())
-        && policy
-            .onArrival(
-                packet.source(), packet.destination(), packet.protocol(), packet.destinationPort())
-            .passes()
-        && reversed(packet).passes()
-        && !policy.acceptsEverything(packet.source());
-  }
-
-  private Ruling open(
-      ModelPacket packet, boolean byReceiver, boolean isDirectionUnknown, Event event) {
+  private Ruling open(ModelPacket packet, boolean isDirectionUnknown, Event event) {
     count(event);
-    flows.put(Tuple.of(packet), new ModelFlow(packet, byReceiver, isDirectionUnknown));
+    flows.put(Tuple.of(packet), new ModelFlow(packet, false, isDirectionUnknown));
     return Ruling.PASS;
   }
 
@@ -154,7 +136,7 @@ public final class NaiveFlowTable {
     }
     final Ruling own = policy.onOpening(packet);
     if (own.passes()) {
-      return open(packet, false, false, Event.OPENED_BY_OTHER_SIDE);
+      return open(packet, false, Event.OPENED_BY_OTHER_SIDE);
     }
     return ruling.or(own);
   }

@@ -43,11 +43,11 @@ class JudgedServersKernelTest {
             "link set net1 up",
             "link set net0 up",
             "address add 192.0.2.1/24 dev net0",
-            "-6 address add 2001:db8:2::1/64 dev net0 nodad",
+            "address add 2001:db8:2::1/64 dev net0 nodad",
             "route add default via 192.0.2.2",
-            "-6 route add default via 2001:db8:2::2",
+            "route add default via 2001:db8:2::2",
             "route add local " + LOCAL[0] + " dev lo",
-            "-6 route add local " + LOCAL[1] + " dev lo");
+            "route add local " + LOCAL[1] + " dev lo");
     manager = node.launch(node.context());
   }
 

@@ -360,6 +360,9 @@ class BalancedRelayKernelTest {
       for (int bytes = 0; bytes < header; bytes++) {
         final byte[] frame = query(family, protocol).payloadOf(64).bytes();
         frame[ETHERNET + (isIpv4 ? 3 : 5)] = (byte) (isIpv4 ? 20 + bytes : bytes);
+        if (isIpv4) {
+          correctChecksum(frame);
+        }
         assertArrayEquals(frame, balanced(BalancerOutcome.PASS, frame), "bytes " + bytes);
       }
     }
@@ -368,6 +371,18 @@ class BalancedRelayKernelTest {
       frame[l4 + 12] = (byte) (words << 4);
       assertArrayEquals(frame, balanced(BalancerOutcome.PASS, frame), "words " + words);
     }
+  }
+
+  /** Writes the checksum of an IPv4 header without options (RFC 791). */
+  private static void correctChecksum(byte[] frame) {
+    final ByteBuffer header = ByteBuffer.wrap(frame, ETHERNET, 20).slice();
+    header.putShort(10, (short) 0);
+    int sum = 0;
+    for (int i = 0; i < 20; i += 2) {
+      sum += header.getShort(i) & 0xffff;
+    }
+    sum = (sum & 0xffff) + (sum >> 16);
+    header.putShort(10, (short) ~((sum & 0xffff) + (sum >> 16)));
   }
 
   /** Which the program of the stack sends, too. */

@@ -547,7 +547,7 @@ class ServiceFlowKernelTest {
     Arrays.fill(packet, IPV6_DESTINATION, IPV6_DESTINATION + 10, (byte) 0);
     Arrays.fill(packet, IPV6_DESTINATION + 10, IPV6_DESTINATION + 12, (byte) 0xff);
     System.arraycopy(Packets.address(STRANGER.ipv4, 4), 0, packet, IPV6_DESTINATION + 12, 4);
-    node.fromWorkload(ALICE, packet).passes();
+    node.fromWorkload(ALICE, packet).dropsFor(DropReason.INVALID_ADDRESS);
   }
 
   @ParameterizedTest
