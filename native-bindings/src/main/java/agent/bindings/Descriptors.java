@@ -3,9 +3,11 @@ package agent.bindings;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.lang.invoke.MethodHandle;
 
 /** Operations on file descriptors that have no handle: those of maps, of epoll and of the JDK. */
 public final class Descriptors {
+  private static final MethodHandle POLL = CallShape.link("poll", CallShape.ADDRESS_FIRST);
   private static final int MSG_PEEK = 0x02;
   private static final int MSG_DONTWAIT = 0x40;
   private static final short POLLHUP = 0x10;
@@ -38,8 +40,17 @@ public final class Descriptors {
     try (Arena arena = Arena.ofConfined()) {
       final MemorySegment polled = arena.allocate(POLLFD_BYTES, Integer.BYTES);
       polled.set(ValueLayout.JAVA_INT, 0, socket);
-      return LibC.poll(arena.allocate(LibC.CALL_STATE), polled, 1, 0) > 0
+      return poll(arena.allocate(LibC.CALL_STATE), polled) > 0
           && (polled.get(ValueLayout.JAVA_SHORT, REVENTS_OFFSET) & POLLHUP) != 0;
+    }
+  }
+
+  /** Returns whether the one descriptor has events, 1 or 0, or -errno; does not wait. */
+  private static int poll(MemorySegment state, MemorySegment polled) {
+    try {
+      return LibC.result(state, (int) (long) POLL.invokeExact(state, polled, 1L, 0L, 0L, 0L, 0L));
+    } catch (Throwable t) {
+      throw LibC.unexpected(t);
     }
   }
 

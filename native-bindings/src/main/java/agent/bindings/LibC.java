@@ -53,7 +53,6 @@ final class LibC {
   private static final MethodHandle EPOLL_CTL = CallShape.link("epoll_ctl", CallShape.OPTION);
   private static final MethodHandle EPOLL_WAIT =
       CallShape.link("epoll_wait", CallShape.ADDRESS_SECOND);
-  private static final MethodHandle POLL = CallShape.link("poll", CallShape.ADDRESS_FIRST);
   private static final MethodHandle EVENTFD = CallShape.link("eventfd", CallShape.NUMBERS);
   private static final MethodHandle READ = CallShape.link("read", CallShape.ADDRESS_SECOND);
   private static final MethodHandle WRITE = CallShape.link("write", CallShape.ADDRESS_SECOND);
@@ -227,17 +226,6 @@ final class LibC {
       MemorySegment length) {
     try {
       return result(state, (int) GETSOCKOPT.invokeExact(state, fd, level, option, value, length));
-    } catch (Throwable t) {
-      throw unexpected(t);
-    }
-  }
-
-  /** Returns how many of the descriptors have events, or -errno. */
-  static int poll(MemorySegment state, MemorySegment polled, int count, int timeoutMs) {
-    try {
-      return result(
-          state,
-          (int) (long) POLL.invokeExact(state, polled, (long) count, (long) timeoutMs, 0L, 0L, 0L));
     } catch (Throwable t) {
       throw unexpected(t);
     }
@@ -497,7 +485,7 @@ final class LibC {
   }
 
   /** Converts the Throwable that a downcall handle declares; only a linkage error can occur. */
-  private static RuntimeException unexpected(Throwable t) {
+  static RuntimeException unexpected(Throwable t) {
     if (t instanceof Error error) {
       throw error;
     }

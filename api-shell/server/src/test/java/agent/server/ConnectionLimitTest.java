@@ -153,7 +153,7 @@ class ConnectionLimitTest {
 
   /** The reads of clients that have gone do not begin; changes do, since they were asked for. */
   @Test
-  void shouldNotBeginReadsForNobody() throws Exception {
+  void shouldNotBeginReadsForClientsThatHaveGone() throws Exception {
     final AtomicInteger reads = new AtomicInteger();
     final Map<Route, ApiHandler> handlers =
         Map.of(

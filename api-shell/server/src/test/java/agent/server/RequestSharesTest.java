@@ -41,7 +41,7 @@ class RequestSharesTest {
     assertRefused(9, "there are 5 requests at work, which is the limit");
   }
 
-  /** Peers in other PID namespaces are not told apart: those together have no share. */
+  /** Peers in other PID namespaces cannot be distinguished: those together have no share. */
   @Test
   void shouldGiveNoShareToPeersWithoutANumber() {
     for (int i = 0; i < 5; i++) {

@@ -7,7 +7,6 @@ import agent.policy.NamePattern;
 import agent.types.IpAddress;
 import agent.types.OperationException;
 import agent.types.UnreadableStateException;
-import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -26,8 +25,6 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.IntPredicate;
 import java.util.function.Supplier;
-import java.util.stream.Collectors;
-import java.util.stream.Stream;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
@@ -48,9 +45,6 @@ public final class Names implements AutoCloseable {
   private static final String ENFORCEMENT = "enforcement";
   private static final String NOT_STORED = "new addresses of names cannot be stored";
 
-  /** An address that expires later than that needs no new enforcement. */
-  private static final Duration SETTLED_FOR = Duration.ofSeconds(5);
-
   private final NamesContext context;
   private final Faults faults = new Faults("names are looked up, stored and enforced");
   private final NameCache cache;
@@ -62,6 +56,7 @@ public final class Names implements AutoCloseable {
   private final FoundNames found = new FoundNames();
   private final AtomicBoolean isWoken = new AtomicBoolean();
   private final EnforcedAddresses enforced = new EnforcedAddresses();
+  private final AnswerNames answers;
   private final Set<String> pending = new TreeSet<>();
 
   /**
@@ -107,6 +102,7 @@ public final class Names implements AutoCloseable {
   private Names(NamesContext context) {
     this.context = context;
     cache = new NameCache(context.limits());
+    answers = new AnswerNames(context, cache, enforced);
     writer = new NameWriter(context.store(), cache, thread, this::nowMs);
     poller =
         context.resolver() == null
@@ -222,12 +218,12 @@ public final class Names implements AutoCloseable {
   public CompletableFuture<Set<IpAddress>> found(
       int endpointId, String name, NameResolver.Resolved answer) {
     final Set<IpAddress> all = Set.copyOf(answer.addresses());
-    final List<String> selected = selected(name, answer);
+    final List<String> selected = answers.selected(name, answer);
     final boolean canBeSelected = FoundNames.canBeSelected(name) || !selected.isEmpty();
     if (unreadable != null || all.isEmpty() || !canBeSelected) {
       return CompletableFuture.completedFuture(all);
     }
-    final boolean isFree = selected.stream().allMatch(one -> isSettled(one, answer.addresses()));
+    final boolean isFree = answers.areSettled(selected, answer.addresses());
     final CompletableFuture<Void> done = new CompletableFuture<>();
     try {
       found.add(new FoundNames.Found(endpointId, name, answer, isFree ? null : done));
@@ -237,30 +233,7 @@ public final class Names implements AutoCloseable {
     }
     return isFree
         ? CompletableFuture.completedFuture(all)
-        : done.thenApply(stored -> applied(selected, all));
-  }
-
-  /** Returns the names that lead to the addresses and that rules select. */
-  private List<String> selected(String name, NameResolver.Resolved answer) {
-    return Stream.concat(Stream.of(name), answer.aliases().stream())
-        .filter(FoundNames::canBeSelected)
-        .filter(context.selected())
-        .distinct()
-        .toList();
-  }
-
-  private Set<IpAddress> applied(List<String> selected, Set<IpAddress> addresses) {
-    return addresses.stream()
-        .filter(
-            address ->
-                selected.stream().allMatch(name -> enforced.hasForCertain(name, List.of(address))))
-        .collect(Collectors.toUnmodifiableSet());
-  }
-
-  /** Whether the rules use all of the addresses, and do so until the answer has been taken. */
-  private boolean isSettled(String name, List<IpAddress> addresses) {
-    return enforced.hasForCertain(name, addresses)
-        && cache.has(name, addresses, context.clock().instant().plus(SETTLED_FOR));
+        : done.thenApply(stored -> answers.applied(selected, all));
   }
 
   private void wake() {
@@ -403,7 +376,7 @@ public final class Names implements AutoCloseable {
     if (FoundNames.canBeSelected(name)) {
       addOne(endpointId, name, answer, now);
     }
-    for (final String alias : selected(name, answer)) {
+    for (final String alias : answers.selected(name, answer)) {
       if (!alias.equals(name)) {
         addOne(endpointId, alias, answer, now);
       }

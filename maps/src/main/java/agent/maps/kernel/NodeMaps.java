@@ -28,8 +28,6 @@ public final class NodeMaps {
   public static final NodeMap PORT_USAGE = read("port_usage", MapFormats.PORT_USAGE);
   public static final NodeMap ENDPOINT_RATES = read("endpoint_rates", MapFormats.ENDPOINT_RATES);
   public static final NodeMap NAMESPACE_RATES = read("namespace_rates", MapFormats.ENDPOINT_RATES);
-  public static final NodeMap REJECT_RATES =
-      read("reject_rates", MapFormats.hexadecimal(Integer.BYTES, 2 * Long.BYTES));
   public static final NodeMap FRAGMENTS4 = read("fragments4", MapFormats.FRAGMENTS4);
   public static final NodeMap FRAGMENTS6 = read("fragments6", MapFormats.FRAGMENTS6);
   public static final NodeMap IPCACHE4 = mirrored("ipcache4", MapFormats.IPCACHE4);
@@ -104,7 +102,7 @@ public final class NodeMaps {
           WATCHED_ADDRESSES,
           ENDPOINT_RATES,
           NAMESPACE_RATES,
-          REJECT_RATES,
+          read("reject_rates", MapFormats.hexadecimal(Integer.BYTES, 2 * Long.BYTES)),
           FRAGMENTS4,
           FRAGMENTS6,
           read("fragments4_overflow", MapFormats.FRAGMENTS4),

@@ -81,7 +81,7 @@ final class OpenConnections {
     isWatching.set(false);
     boolean isServing = false;
     for (final UnixStreamConnection connection : connections) {
-      if (connection.isServingNobody()) {
+      if (connection.isServingGoneClient()) {
         connection.execute(connection::closeIfGone);
       }
       isServing |= connection.isServing();

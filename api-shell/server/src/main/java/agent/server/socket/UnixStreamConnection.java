@@ -70,7 +70,7 @@ public final class UnixStreamConnection extends StreamConnection {
   }
 
   /** Returns whether a request is at work for a client that has gone. */
-  boolean isServingNobody() {
+  boolean isServingGoneClient() {
     return isServing && channel.isOpen() && Descriptors.isHungUp(((SelChImpl) channel).getFDVal());
   }
 
@@ -78,7 +78,7 @@ public final class UnixStreamConnection extends StreamConnection {
    * Closes the connection if a request is at work for a client that has gone, on its I/O thread.
    */
   void closeIfGone() {
-    if (isServingNobody()) {
+    if (isServingGoneClient()) {
       isGone = true;
       closeNow();
     }

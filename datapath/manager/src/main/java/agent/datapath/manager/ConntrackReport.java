@@ -1,8 +1,14 @@
 package agent.datapath.manager;
 
+import agent.bindings.BpfObject;
 import agent.bindings.Errno;
+import agent.bindings.LoadException;
 import agent.conntrack.ConntrackCounters;
 import agent.conntrack.ConntrackGc;
+import agent.conntrack.ProgramSweeper;
+import agent.datapath.manager.compile.ProgramFile;
+import agent.datapath.manager.load.NodeConstants;
+import agent.datapath.manager.load.ProgramLoader;
 import agent.datapath.manager.spec.DatapathContext;
 import agent.datapath.manager.spec.DatapathStatus;
 import agent.datapath.manager.thread.HealthBoard;
@@ -38,6 +44,18 @@ record ConntrackReport(
       tables.add(ConntrackTable.OVERFLOW6);
     }
     return tables;
+  }
+
+  /** Without its program no flow is swept; the kernel evicts the oldest of a full table. */
+  static ConntrackGc.ConntrackSweeper sweeper(
+      Resources resources, ProgramLoader loader, NodeConstants constants) {
+    try {
+      final BpfObject sweep =
+          resources.add(loader.load(ProgramFile.CONNTRACK_GC, constants::write));
+      return resources.add(new ProgramSweeper(sweep.program("conntrack_sweep")));
+    } catch (LoadException isInHealth) {
+      return (table, watches, result) -> -Errno.EOPNOTSUPP;
+    }
   }
 
   DatapathStatus.Conntrack status() {

@@ -1,12 +1,9 @@
 package agent.datapath.manager;
 
 import agent.bindings.BpfObject;
-import agent.bindings.Errno;
 import agent.bindings.LibBpf;
-import agent.bindings.LoadException;
 import agent.conntrack.ConntrackGc;
 import agent.conntrack.EndpointShares;
-import agent.conntrack.ProgramSweeper;
 import agent.datapath.manager.attach.DeviceAttachments;
 import agent.datapath.manager.attach.DeviceEntries;
 import agent.datapath.manager.attach.EndpointAttachments;
@@ -82,27 +79,6 @@ import org.agrona.concurrent.SleepingMillisIdleStrategy;
 
 /** The datapath of this node: creates all its parts, connects them, and starts their agents. */
 public final class DatapathManager implements AutoCloseable {
-  /** Health module of the contents of the maps. */
-  private static final String MAPS = "dp-maps";
-
-  /** Health module of the comparison with the kernel. */
-  private static final String GUARD = "dp-guard";
-
-  /** Health module of what the kernel has. */
-  private static final String KERNEL = "kernel";
-
-  /** Health module of the programs that the kernel takes. */
-  private static final String PROGRAMS = "dp-programs";
-
-  /** Health module of packets that are dropped for lack of something. */
-  private static final String DROPS = "dp-drops";
-
-  /** Health module of the conntrack sweeps. */
-  private static final String SWEEPS = "conntrack-sweeps";
-
-  /** Health module of what endpoints use of the conntrack tables. */
-  private static final String SHARES = "conntrack-shares";
-
   private static final long MIRROR_IDLE_MS = 50;
   private static final int RECONCILE_WRITES_PER_CYCLE = 32;
   private static final long CONDUCTOR_STALL_NS = TimeUnit.SECONDS.toNanos(1);
@@ -184,8 +160,8 @@ public final class DatapathManager implements AutoCloseable {
     guard.add(mapPins);
     refused = new RefusedPrograms(kernel.features().release());
     missing = new MissingFeatures(kernel.features());
-    health.add(KERNEL, missing);
-    health.add(PROGRAMS, refused);
+    health.add(HealthModules.KERNEL, missing);
+    health.add(HealthModules.PROGRAMS, refused);
     final ProgramLoader loader =
         new ProgramLoader(
             new ProgramObjects(
@@ -207,7 +183,7 @@ public final class DatapathManager implements AutoCloseable {
     metrics = new KernelMetrics(maps.get(NodeMaps.METRICS));
     final DropWatch drops = new DropWatch(metrics, context.nanoClock());
     guard.add(drops);
-    health.add(DROPS, drops);
+    health.add(HealthModules.DROPS, drops);
     ports = resources.add(PortShares.of(maps.get(NodeMaps.PORT_USAGE), context.nanoClock()));
     guard.add(ports);
     health.add(PortShares.MODULE, ports);
@@ -328,7 +304,8 @@ public final class DatapathManager implements AutoCloseable {
   }
 
   private void startAgents(ProgramLoader loader, NodeConstants constants, LoaderAgent loaderAgent) {
-    final ConntrackGc.ConntrackSweeper sweeper = sweeper(loader, constants);
+    final ConntrackGc.ConntrackSweeper sweeper =
+        ConntrackReport.sweeper(resources, loader, constants);
     final EndpointShares shares =
         resources.add(
             new EndpointShares(
@@ -368,21 +345,10 @@ public final class DatapathManager implements AutoCloseable {
     }
     threads.start(loaderAgent, LOADER_STALL_NS);
     threads.start(conductor, CONDUCTOR_STALL_NS);
-    health.add(MAPS, this::mapHealth);
-    health.add(SWEEPS, sweeps::health);
-    health.add(SHARES, sweeps::shareHealth);
-    health.add(GUARD, faults);
-  }
-
-  /** Without its program no flow is swept; the kernel evicts the oldest of a full table. */
-  private ConntrackGc.ConntrackSweeper sweeper(ProgramLoader loader, NodeConstants constants) {
-    try {
-      final BpfObject sweep =
-          resources.add(loader.load(ProgramFile.CONNTRACK_GC, constants::write));
-      return resources.add(new ProgramSweeper(sweep.program("conntrack_sweep")));
-    } catch (LoadException isInHealth) {
-      return (table, watches, result) -> -Errno.EOPNOTSUPP;
-    }
+    health.add(HealthModules.MAPS, this::mapHealth);
+    health.add(HealthModules.SWEEPS, sweeps::health);
+    health.add(HealthModules.SHARES, sweeps::shareHealth);
+    health.add(HealthModules.GUARD, faults);
   }
 
   private void listen(TranslationGate gate, EventsAgent.Wanted wanted) {
