@@ -12,7 +12,7 @@ type CIDRSet struct {
 func (m CIDRSet) MarshalJSON() ([]byte, error) { return encode(m) }
 
 // EgressRule is one egress entry; a missing peer list allows all peers, an empty one none;
-// an entry with nothing at all selects nobody.
+// an entry with nothing at all selects no peer.
 type EgressRule struct {
 	// ICMP types.
 	ICMPs []ICMPRule `json:"icmps"`
@@ -87,7 +87,7 @@ type ICMPField struct {
 }
 
 // IngressRule is one ingress entry; a missing peer list allows all peers, an empty one none;
-// an entry with nothing at all selects nobody.
+// an entry with nothing at all selects no peer.
 type IngressRule struct {
 	// Peers by CIDR.
 	FromCIDR []string `json:"fromCIDR"`

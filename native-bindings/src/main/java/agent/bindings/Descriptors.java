@@ -36,7 +36,7 @@ public final class Descriptors {
    * Returns whether the peer of a connected socket has closed it; one that only sends no more has
    * not (poll(2), POLLHUP). Does not wait.
    */
-  public static boolean isHungUp(int socket) {
+  public static boolean isClosedByPeer(int socket) {
     try (Arena arena = Arena.ofConfined()) {
       final MemorySegment polled = arena.allocate(POLLFD_BYTES, Integer.BYTES);
       polled.set(ValueLayout.JAVA_INT, 0, socket);

@@ -276,7 +276,7 @@ final class ApiDispatcher implements HttpHandler {
     final UnixStreamConnection connection = connection(exchange);
     if (connection.isGone() && !match.route().verb().changes()) {
       body.close();
-      return; // nobody reads the answer
+      return; // no client reads the answer
     }
     connection.beginWork();
     try (body) {

@@ -18,7 +18,7 @@ import java.util.Objects;
  * Checks one element of {@code ingress}, {@code egress} or their deny forms. Labels, CIDRs, CIDR
  * sets, entities, names and services exclude each other in one element; two elements express both.
  * An element with nothing but {@code fromRequires} allows no peer, it only narrows other elements;
- * an allow with nothing at all selects nobody.
+ * an allow with nothing at all selects no peer.
  */
 final class SectionReader {
   private final String path;

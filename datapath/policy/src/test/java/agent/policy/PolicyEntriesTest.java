@@ -107,7 +107,7 @@ class PolicyEntriesTest {
   }
 
   @Test
-  void shouldEnforceAndAllowNobodyByAnEmptyElement() {
+  void shouldEnforceAndAllowNoPeerByAnEmptyElement() {
     final PolicyEngine engine = open();
     add(engine, List.of(ingress(WEB, PeerRuleSpec.NOBODY)), false);
     assertTrue(ingressOf(engine).enforced());

@@ -61,7 +61,7 @@ final class RequestRuleModel {
 
   /** Peers of a rule: of the three parts at most one is not null; without any it is everybody. */
   private record Peers(Map<String, String> selector, String entity, Network network) {
-    boolean isAnybody() {
+    boolean isUnset() {
       return selector == null && entity == null && network == null;
     }
 
@@ -185,7 +185,7 @@ final class RequestRuleModel {
     /** An element that names neither peers nor ports allows nothing. */
     private boolean means(int port) {
       return ports.isEmpty()
-          ? !peers.isAnybody()
+          ? !peers.isUnset()
           : ports.stream().anyMatch(each -> holds(each, port));
     }
 
@@ -297,7 +297,7 @@ final class RequestRuleModel {
       final Peers peers = somePeers();
       final List<Ports> ports = somePorts(isDeny);
       final boolean isRefused =
-          isDeny && peers.isAnybody() && ports.isEmpty(); // as it says nothing
+          isDeny && peers.isUnset() && ports.isEmpty(); // as it says nothing
       rules.add(
           new Rule(
               subject,

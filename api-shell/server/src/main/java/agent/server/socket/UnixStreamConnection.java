@@ -71,7 +71,9 @@ public final class UnixStreamConnection extends StreamConnection {
 
   /** Returns whether a request is at work for a client that has gone. */
   boolean isServingGoneClient() {
-    return isServing && channel.isOpen() && Descriptors.isHungUp(((SelChImpl) channel).getFDVal());
+    return isServing
+        && channel.isOpen()
+        && Descriptors.isClosedByPeer(((SelChImpl) channel).getFDVal());
   }
 
   /**

@@ -12,8 +12,8 @@ import org.agrona.concurrent.UnsafeBuffer;
 
 /**
  * What the programs emit without an endpoint's options, and its comparison with the kernel: another
- * value would hide translations from their subscribers, or cost each new flow an event that nobody
- * reads. For the launching thread, then the conductor's.
+ * value would hide translations from their subscribers, or cost each new flow an event that no
+ * reader reads. For the launching thread, then the conductor's.
  */
 public final class TranslationGate implements Check {
   private final EventGateMap map;
