@@ -296,8 +296,7 @@ final class RequestRuleModel {
       final Map<String, String> subject = random.nextBoolean() ? Map.of() : pick(SELECTORS);
       final Peers peers = somePeers();
       final List<Ports> ports = somePorts(isDeny);
-      final boolean isRefused =
-          isDeny && peers.isUnset() && ports.isEmpty(); // as it says nothing
+      final boolean isRefused = isDeny && peers.isUnset() && ports.isEmpty(); // as it says nothing
       rules.add(
           new Rule(
               subject,
