@@ -109,7 +109,7 @@ class PolicyEntriesTest {
   @Test
   void shouldEnforceAndAllowNoPeerByAnEmptyElement() {
     final PolicyEngine engine = open();
-    add(engine, List.of(ingress(WEB, PeerRuleSpec.NOBODY)), false);
+    add(engine, List.of(ingress(WEB, PeerRuleSpec.NO_PEER)), false);
     assertTrue(ingressOf(engine).enforced());
     assertEquals(List.of(), ingressOf(engine).allowed());
     assertEquals(List.of(OPEN_OUT), entriesOf(engine));
@@ -119,14 +119,15 @@ class PolicyEntriesTest {
   void shouldRefuseADenyThatNamesNothing() {
     assertEquals(
         "[0].ingressDeny[0]: names nothing that is denied; fromEntities: [all] means everything",
-        assertThrows(Refusal.class, () -> RuleReader.read(0, ingressDeny(WEB, PeerRuleSpec.NOBODY)))
+        assertThrows(
+                Refusal.class, () -> RuleReader.read(0, ingressDeny(WEB, PeerRuleSpec.NO_PEER)))
             .getMessage());
   }
 
   @Test
   void shouldNarrowElementsWithoutPeersAndThoseByEntityByWhatTheirSectionRequires() {
     for (final PeerRuleSpec everybody :
-        List.of(on(PeerRuleSpec.NOBODY, tcp(80)), on(PeerRuleSpec.ALL, tcp(80)))) {
+        List.of(on(PeerRuleSpec.NO_PEER, tcp(80)), on(PeerRuleSpec.ALL, tcp(80)))) {
       final PolicyEngine engine = open();
       add(engine, List.of(ingress(WEB, everybody, requires(DB))), false);
       assertEquals(List.of(tcp80(db.id(), PolicyVerdict.ALLOW), OPEN_OUT), entriesOf(engine));

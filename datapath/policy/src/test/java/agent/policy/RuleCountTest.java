@@ -46,9 +46,9 @@ class RuleCountTest {
   /** An expression that is not plain text also counts the states of its automaton. */
   @Test
   void shouldCountRulesOfRequests() {
-    assertCounts(4, 0, 0, 3 + 5, on(PeerRuleSpec.NOBODY, http("GET", "/a/.*"), tcp(80)));
-    assertCounts(4, 0, 0, 8 + 32 * 6, on(PeerRuleSpec.NOBODY, http("[A-Z]{5}", null), tcp(80)));
-    assertCounts(5, 0, 0, 8, on(PeerRuleSpec.NOBODY, dns("a.b", "*.b.c"), tcp(53)));
+    assertCounts(4, 0, 0, 3 + 5, on(PeerRuleSpec.NO_PEER, http("GET", "/a/.*"), tcp(80)));
+    assertCounts(4, 0, 0, 8 + 32 * 6, on(PeerRuleSpec.NO_PEER, http("[A-Z]{5}", null), tcp(80)));
+    assertCounts(5, 0, 0, 8, on(PeerRuleSpec.NO_PEER, dns("a.b", "*.b.c"), tcp(53)));
     final HttpSpec http =
         new HttpSpec(
             null,
@@ -57,7 +57,7 @@ class RuleCountTest {
             List.of("X-A", "X-B: 1"),
             List.of(new HeaderMatchSpec("X-C", "22", "LOG")));
     assertCounts(
-        7, 0, 0, 14, on(PeerRuleSpec.NOBODY, new RequestRuleSpec(List.of(http), null), tcp(80)));
+        7, 0, 0, 14, on(PeerRuleSpec.NO_PEER, new RequestRuleSpec(List.of(http), null), tcp(80)));
   }
 
   @Test
@@ -69,10 +69,10 @@ class RuleCountTest {
     assertCounts(3, 0, 0, 9, entities("host", "world"));
     assertCounts(3, 0, 0, 7, fqdns("a.b", "*.cc"));
     assertCounts(3, 0, 0, 11, services("shop", "a", "bb"));
-    assertCounts(4, 0, 0, 0, on(PeerRuleSpec.NOBODY, tcp(80), tcp(81)));
+    assertCounts(4, 0, 0, 0, on(PeerRuleSpec.NO_PEER, tcp(80), tcp(81)));
     final IcmpFieldSpec echo = new IcmpFieldSpec("IPv4", "8");
-    assertCounts(4, 0, 0, 0, on(PeerRuleSpec.NOBODY, new IcmpRuleSpec(List.of(echo, echo))));
-    assertCounts(1, 0, 0, 0, PeerRuleSpec.NOBODY);
+    assertCounts(4, 0, 0, 0, on(PeerRuleSpec.NO_PEER, new IcmpRuleSpec(List.of(echo, echo))));
+    assertCounts(1, 0, 0, 0, PeerRuleSpec.NO_PEER);
   }
 
   @Test

@@ -210,7 +210,7 @@ class ReleaseFilesTest {
             List.of(
                 new ExpressionSpec("tier", "In", List.of("a", "b")),
                 new ExpressionSpec("z", "DoesNotExist", List.of()))),
-        List.of(peersAndPorts, PeerRuleSpec.NOBODY),
+        List.of(peersAndPorts, PeerRuleSpec.NO_PEER),
         null,
         List.of(
             new PeerRuleSpec(

@@ -53,11 +53,11 @@ class ServicePeerFilesTest {
   }
 
   /**
-   * A deny {@code {}} of a former release meant everything; an allow {@code {}} means nobody now.
+   * A deny {@code {}} of a former release meant everything; an allow {@code {}} means no peer now.
    */
   @Test
   void shouldReadEmptyElementsOfFormerReleases() throws Exception {
-    final List<PeerRuleSpec> empty = List.of(PeerRuleSpec.NOBODY);
+    final List<PeerRuleSpec> empty = List.of(PeerRuleSpec.NO_PEER);
     final List<PeerRuleSpec> all = List.of(PeerRuleSpec.ALL);
     try (AgentState state = AgentState.open(root)) {
       state

@@ -47,8 +47,8 @@ final class Exchanges {
   private final Deque<DnsExchange> held = new ArrayDeque<>();
 
   private long policyChanges;
-  private boolean hasToldCut;
-  private long toldCutNs;
+  private boolean hasReportedCut;
+  private long reportedCutNs;
 
   Exchanges(DnsProxyContext context, ProxyLoop loop, EndpointUse.Table uses) {
     this.context = context;
@@ -237,9 +237,9 @@ final class Exchanges {
     exchange.resolved = new Resolved(left, all.ttlSec(), all.aliases());
     count(DnsCounter.CUT);
     final long nowNs = loop.nowNs();
-    if (!hasToldCut || nowNs - toldCutNs >= CUT_PAUSE_NS) {
-      hasToldCut = true;
-      toldCutNs = nowNs;
+    if (!hasReportedCut || nowNs - reportedCutNs >= CUT_PAUSE_NS) {
+      hasReportedCut = true;
+      reportedCutNs = nowNs;
       LOGGER.warn(
           "endpoint {}: answer for {} cut to {} of {} addresses, those that its rules use;"
               + " {} answers cut so far",

@@ -30,7 +30,7 @@ public record PeerRuleSpec(
     List<FqdnSpec> fqdns,
     List<ServiceSpec> services) {
   /** The element {@code {}}, which names nothing: as an allow it means no peer. */
-  public static final PeerRuleSpec NOBODY =
+  public static final PeerRuleSpec NO_PEER =
       new PeerRuleSpec(null, null, null, null, null, null, null, null, null, null);
 
   /** Every peer, every port. */
