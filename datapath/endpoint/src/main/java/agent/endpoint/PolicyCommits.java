@@ -106,7 +106,7 @@ final class PolicyCommits {
         conductor::run);
   }
 
-  /** While the rules are held, only a deletion of all of them may pass, so each goes alone. */
+  /** While the rules are held, only what deletes or replaces all may pass, so each goes alone. */
   private List<Waiting> nextGroup() {
     final List<Waiting> group = new ArrayList<>();
     do {

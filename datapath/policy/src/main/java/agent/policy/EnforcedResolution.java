@@ -51,7 +51,7 @@ final class EnforcedResolution {
 
   /** Whether endpoints are closed because the rules cannot be read. */
   boolean isClosing() {
-    return hold.stands() && mode != EnforcementMode.NEVER;
+    return hold.closes() && mode != EnforcementMode.NEVER;
   }
 
   /** Returns the policy of an endpoint; refused where its map cannot hold it. */

@@ -9,7 +9,7 @@ import java.util.List;
  */
 public final class PolicyChange {
   private final String text;
-  private final boolean deletesAll;
+  private final boolean isWhole;
   private final Step step;
 
   /** Makes the next rules of the present ones. */
@@ -18,9 +18,9 @@ public final class PolicyChange {
     PolicyRepository apply(PolicyRepository before, PolicyLimits limits);
   }
 
-  private PolicyChange(String text, boolean deletesAll, Step step) {
+  private PolicyChange(String text, boolean isWhole, Step step) {
     this.text = text;
-    this.deletesAll = deletesAll;
+    this.isWhole = isWhole;
     this.step = step;
   }
 
@@ -36,7 +36,7 @@ public final class PolicyChange {
     final List<Rule> added = RuleReader.read(specs);
     return new PolicyChange(
         "import of " + added.size() + " rules",
-        false,
+        replacement.sameLabels(),
         (before, limits) -> before.with(added, replacement, limits));
   }
 
@@ -54,9 +54,12 @@ public final class PolicyChange {
         (before, limits) -> before.without(before.withLabels(wanted)));
   }
 
-  /** Returns whether it removes every rule, whatever is held. */
-  boolean deletesAll() {
-    return deletesAll;
+  /**
+   * Returns whether it says what the rules are in place of those that cannot be read: it removes
+   * all rules, or replaces rules.
+   */
+  boolean isWhole() {
+    return isWhole;
   }
 
   /**
@@ -66,6 +69,12 @@ public final class PolicyChange {
    */
   PolicyRepository apply(PolicyRepository before, PolicyLimits limits) {
     return step.apply(before, limits);
+  }
+
+  /** Returns the rules after a change that says what they are; always of another revision. */
+  PolicyRepository applyInPlace(PolicyRepository before, PolicyLimits limits) {
+    final PolicyRepository after = apply(before, limits);
+    return after == before ? new PolicyRepository(before.revision() + 1, List.of()) : after;
   }
 
   /** Returns what is changed, for the log. */

@@ -153,8 +153,8 @@ public final class PolicyEngine {
    * Applies changes in their order and stores what they lead to once, so that all of them are in
    * the store before the call returns. One that is refused changes nothing and does not refuse the
    * others; where the rules of all cannot be enforced, parts of them are committed one after the
-   * other. A deletion of all rules also gives up stored rules that cannot be read; it must be
-   * alone.
+   * other. A deletion of all rules, or a document that replaces rules, also gives up stored rules
+   * that cannot be read; it must be alone.
    *
    * @param changes at least one
    * @return what was committed, in order: for each part, its results and the writes to carry out; a
@@ -163,8 +163,8 @@ public final class PolicyEngine {
    *     stored
    */
   public synchronized List<PolicyCommit> commit(List<PolicyChange> changes) {
-    if (hold.stands() && changes.size() == 1 && changes.getFirst().deletesAll()) {
-      return List.of(giveUp());
+    if (hold.stands() && changes.size() == 1 && changes.getFirst().isWhole()) {
+      return List.of(giveUp(changes.getFirst()));
     }
     hold.refuse();
     final List<PolicyCommit> commits = new ArrayList<>();
@@ -219,16 +219,14 @@ public final class PolicyEngine {
     previous = null;
   }
 
-  /** Stores an empty set of rules in place of those that cannot be read. */
-  private PolicyCommit giveUp() {
+  /** Stores the rules of a change in place of those that cannot be read. */
+  private PolicyCommit giveUp(PolicyChange change) {
     final PolicyRepository before = repository;
-    final PolicyRepository after = new PolicyRepository(before.revision() + 1, List.of());
-    context.store().save(references.stateOf(after));
-    repository = after;
-    final List<Integer> kept = hold.end();
+    final PolicyRepository after = change.applyInPlace(before, context.limits());
     changes.mark(subjects.ids());
-    final PolicyUpdate update = settle();
-    kept.forEach(context.cidrIdentities()::release);
+    final PolicyUpdate update = hold.lifted(() -> change(after));
+    previous = null;
+    hold.end().forEach(context.cidrIdentities()::release);
     final var result = new PolicyCommit.Result(after.snapshot(), null);
     return PolicyCommit.of(List.of(result), update.then(settle()), before, after);
   }

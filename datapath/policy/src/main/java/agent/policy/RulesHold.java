@@ -7,11 +7,12 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.function.Supplier;
 
 /**
  * What the engine does while the stored rules cannot be read: endpoints whose policy map the kernel
  * holds keep it, other endpoints are closed in both directions, and rules are neither shown nor
- * changed, until a person deletes all of them deliberately.
+ * changed, until a person deletes or replaces all of them deliberately.
  */
 final class RulesHold {
   private static final DirectionSummary CLOSED = DirectionSummary.of(true, false);
@@ -19,6 +20,7 @@ final class RulesHold {
   private final Set<Integer> endpoints = new TreeSet<>();
   private final List<Integer> cidrIdentities = new ArrayList<>();
   private volatile String message;
+  private boolean isLifted;
 
   /**
    * Creates a hold.
@@ -31,6 +33,21 @@ final class RulesHold {
 
   boolean stands() {
     return message != null;
+  }
+
+  /** Returns whether endpoints that it does not keep are closed. */
+  boolean closes() {
+    return stands() && !isLifted;
+  }
+
+  /** Makes a change whose rules are about to be stored: they resolve endpoints meanwhile. */
+  PolicyUpdate lifted(Supplier<PolicyUpdate> change) {
+    isLifted = true;
+    try {
+      return change.get();
+    } finally {
+      isLifted = false;
+    }
   }
 
   /** Refuses a call that needs the rules. */

@@ -39,6 +39,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 
@@ -514,7 +515,7 @@ class PolicyEngineTest {
     assertTrue(why.contains("; rules[1]: is missing; cidrIdentities[1]: "), why);
     for (final Executable call :
         List.<Executable>of(
-            () -> add(held, List.of(good), true),
+            () -> add(held, List.of(good), false),
             () -> delete(held, List.of("any:name=x")),
             () -> held.snapshot(List.of("any:name=x")),
             () -> held.enforce(EnforcementMode.ALWAYS),
@@ -564,6 +565,34 @@ class PolicyEngineTest {
     held.endpointSet(1, acquire("app=web"), List.of());
     add(held, List.of(ingress(WEB, endpoints(DB))), false);
     assertEquals(1, held.snapshot().rules().size());
+  }
+
+  /** Endpoints that are closed are never open between the two. */
+  @Test
+  void shouldReplaceRulesThatCannotBeReadInOneStep() {
+    final PolicyEngine held = reopenedWith(new PolicyState(0, List.of(), List.of()));
+    held.keep(1);
+    held.endpointSet(2, acquire("app=web"), List.of());
+    final List<RuleSpec> rules =
+        List.of(ingress(WEB, on(PeerRuleSpec.ALL, tcp(80)), cidrs("192.0.2.0/24")));
+    assertThrows(OperationException.class, () -> add(held, rules, false));
+    store.fails = true;
+    assertThrows(OperationException.class, () -> add(held, rules, true));
+    assertTrue(held.isHeld() && held.keeps(1));
+    assertEquals(List.of(), held.policyOf(2).orElseThrow().entries());
+    assertEquals(Map.of(), held.outsidePrefixes());
+    store.fails = false;
+    final PolicyUpdate update = add(held, rules, true);
+    assertFalse(held.isHeld() || held.keeps(1));
+    assertEquals(List.of(2), update.endpoints().stream().map(e -> e.endpointId()).toList());
+    final ResolvedPolicy policy = held.policyOf(2).orElseThrow();
+    assertTrue(policy.ingress().enforced() && !policy.egress().enforced());
+    assertFalse(policy.entries().contains(OPEN_IN));
+    assertTrue(policy.entries().contains(in(null, 80)));
+    assertEquals(Set.of(Prefix.parse("192.0.2.0/24")), held.outsidePrefixes().keySet());
+    assertEquals(1, held.snapshot().rules().size());
+    held.endpointSet(1, acquire("app=web"), List.of());
+    assertEquals(policy.entries(), held.policyOf(1).orElseThrow().entries());
   }
 
   @Test
