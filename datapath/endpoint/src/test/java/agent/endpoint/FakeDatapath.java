@@ -254,6 +254,11 @@ final class FakeDatapath implements EndpointProxy, PolicyMapProxy, IpcacheProxy 
   }
 
   @Override
+  public CompletableFuture<Set<Integer>> enforced() {
+    return CompletableFuture.completedFuture(new TreeSet<>(policies.keySet()));
+  }
+
+  @Override
   public CompletableFuture<KernelEntry> entryOf(int endpointId) {
     final EndpointSpec spec = attached.get(endpointId);
     return answer(

@@ -136,10 +136,12 @@ public final class Restoration {
   public CompletableFuture<RestoreReport> restore() {
     final CompletableFuture<RestoreReport> result = new CompletableFuture<>();
     final CompletableFuture<Set<Integer>> known = datapath.known();
+    final CompletableFuture<Set<Integer>> enforced = datapath.enforced();
     final CompletableFuture<Set<Integer>> remembered = datapath.rememberedRemovals();
     final StepSequence steps = new StepSequence(conductor::wake);
     steps
         .thenAwait(() -> known)
+        .thenAwait(() -> enforced)
         .thenAwait(() -> remembered)
         .then(() -> stored.load(errors))
         .thenAwait(
@@ -147,7 +149,7 @@ public final class Restoration {
         .thenAwait(this::keepCidrs)
         .then(() -> select(remembered.join()))
         .then(() -> loaded.complete(null))
-        .then(() -> prepare(steps, known.join()))
+        .then(() -> prepare(steps, known.join(), enforced.join()))
         .then(
             () ->
                 steps
@@ -215,10 +217,10 @@ public final class Restoration {
   }
 
   /** Adds the steps that bring policy maps and ipcache to the present policy. */
-  private void prepare(StepSequence steps, Set<Integer> known) {
+  private void prepare(StepSequence steps, Set<Integer> known, Set<Integer> enforced) {
     steps.then(() -> live.registry().all().forEach(this::restorePorts));
     for (final List<Endpoint> batch : batches()) {
-      steps.then(() -> batch.forEach(endpoint -> resolve(endpoint, known)));
+      steps.then(() -> batch.forEach(endpoint -> resolve(endpoint, enforced)));
     }
     steps.then(
         () -> {
@@ -284,9 +286,10 @@ public final class Restoration {
     return endpoints.stream().gather(Gatherers.windowFixed(BATCH)).toList();
   }
 
-  private void resolve(Endpoint endpoint, Set<Integer> known) {
+  /** An endpoint that the kernel has no policy of is closed while the rules cannot be read. */
+  private void resolve(Endpoint endpoint, Set<Integer> enforced) {
     final int id = endpoint.id();
-    if (live.engine().isHeld() && known.contains(id)) {
+    if (live.engine().isHeld() && enforced.contains(id)) {
       live.engine().keep(id);
     }
     try {

@@ -258,6 +258,11 @@ public final class AttachedEndpoints implements EndpointProxy {
   }
 
   @Override
+  public CompletableFuture<Set<Integer>> enforced() {
+    return conductor.submit(policyMaps::endpointIds);
+  }
+
+  @Override
   public CompletableFuture<KernelEntry> entryOf(int endpointId) {
     final int id = EndpointSpec.requireId(endpointId);
     return conductor.submit(

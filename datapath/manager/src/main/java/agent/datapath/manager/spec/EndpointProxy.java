@@ -83,6 +83,12 @@ public interface EndpointProxy {
    */
   CompletableFuture<Set<Integer>> known();
 
+  /**
+   * Returns the ids of endpoints whose policy the kernel holds, including those of a previous run:
+   * those of {@link #known} that have a policy map.
+   */
+  CompletableFuture<Set<Integer>> enforced();
+
   /** Returns the host-side interface of an endpoint. */
   CompletableFuture<HostSide> hostSideOf(int endpointId);
 
