@@ -46,11 +46,15 @@ public final class AgentState implements AutoCloseable {
   private final NameFile nameFile;
   private final PolicyFile policyFile;
   private final List<StateFolder<?>> folders;
+  private boolean isGone; // of the thread that retries
 
   /** Opens the folders. The names of folders and kinds are part of the stored format. */
   private AgentState(StateLock lock, Path directory) {
     this.lock = lock;
     this.directory = directory;
+    if (!lock.hasNames()) {
+      WrittenFiles.forget(directory);
+    }
     endpoints = folder("endpoints", "endpoint", new EndpointCodec());
     policy = folder("policy", "policy", new PolicyCodec());
     leases = folder("ipam", "leases", new LeaseCodec());
@@ -76,7 +80,12 @@ public final class AgentState implements AutoCloseable {
   }
 
   private <T> StateFolder<T> folder(String name, String kind, Codec<T> codec) {
-    return new StateFolder<>(new FolderFiles(directory.resolve(name)), kind, codec, faults);
+    return new StateFolder<>(
+        new FolderFiles(directory.resolve(name)),
+        kind,
+        codec,
+        faults,
+        new WrittenFiles(directory, name));
   }
 
   /**
@@ -164,14 +173,41 @@ public final class AgentState implements AutoCloseable {
   }
 
   /**
-   * Tries again what could not be written: ends the faults whose cause has ended, and writes the
-   * copy of the rules where it is owed. Called every second on the thread that changes the policy.
+   * Looks for files that others have removed. Tries again what could not be written: ends the
+   * faults whose cause has ended, and writes the copy of the rules where it is owed. Called every
+   * second on the thread that changes the policy.
    */
   public void retry() {
+    watch();
     for (final StateFolder<?> folder : folders) {
       folder.retry();
     }
     policyFile.retry();
+  }
+
+  /** Looks for what others have removed: the directory, or files of it. */
+  private void watch() {
+    if (!lock.isInPlace()) {
+      if (!isGone) {
+        isGone = true;
+        final String message =
+            ("state directory %s was removed or replaced. What is in force stays, and no change is"
+                    + " stored. Restore the directory, or start the agent again")
+                .formatted(directory);
+        LOGGER.error("{}", message);
+        faults.failed(directory.toString(), message);
+      }
+      return;
+    }
+    if (isGone) {
+      isGone = false;
+      LOGGER.info("state directory {} is back", directory);
+      faults.clear(directory.toString());
+    }
+    if (WrittenFiles.areGone(directory)) {
+      folders.forEach(folder -> folder.written().restore());
+    }
+    folders.forEach(StateFolder::watch);
   }
 
   /** Writes a copy that is owed and releases the lock; the stores must not be used afterwards. */

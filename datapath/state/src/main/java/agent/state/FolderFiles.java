@@ -16,6 +16,7 @@ import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.BasicFileAttributes;
 import java.nio.file.attribute.FileAttribute;
+import java.nio.file.attribute.FileTime;
 import java.nio.file.attribute.PosixFilePermission;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
@@ -132,6 +133,20 @@ class FolderFiles {
     }
     try (var in = Files.newInputStream(file, LinkOption.NOFOLLOW_LINKS)) {
       return in.readNBytes(most);
+    }
+  }
+
+  /** Returns whether there is anything of that name. */
+  boolean exists(String name) {
+    return Files.exists(path(name), LinkOption.NOFOLLOW_LINKS);
+  }
+
+  /** Returns when names came or went last; null where the folder is gone. */
+  FileTime changed() {
+    try {
+      return Files.getLastModifiedTime(folder, LinkOption.NOFOLLOW_LINKS);
+    } catch (IOException e) {
+      return null;
     }
   }
 

@@ -26,6 +26,8 @@ final class NameJournal implements AutoCloseable {
   private static final Logger LOGGER = LogManager.getLogger(NameJournal.class);
   private static final String PREFIX = "added-";
   private static final Pattern NAME = Pattern.compile(PREFIX + "(\\d{1,18})");
+  private static final byte[] BEGINNING =
+      "{\"format\":".getBytes(java.nio.charset.StandardCharsets.US_ASCII);
   private static final byte[] NEXT =
       "\n{\"format\":".getBytes(java.nio.charset.StandardCharsets.US_ASCII);
   private static final int ROOM_BYTES = 256 << 10;
@@ -41,13 +43,15 @@ final class NameJournal implements AutoCloseable {
 
   /** A file that is open. */
   private static final class AddedFile {
+    private final String name;
     private final Path path;
     private final FileChannel channel;
 
     /** Whether its name may not be durable yet. */
     private volatile boolean isNew = true;
 
-    private AddedFile(Path path, FileChannel channel) {
+    private AddedFile(String name, Path path, FileChannel channel) {
+      this.name = name;
       this.path = path;
       this.channel = channel;
     }
@@ -79,7 +83,7 @@ final class NameJournal implements AutoCloseable {
     for (final long one : numbers()) {
       final String name = PREFIX + one;
       try {
-        read(folder.files().read(folder.path(name).getFileName().toString()), all);
+        read(name, folder.files().read(folder.path(name).getFileName().toString()), all);
       } catch (DamagedStateException e) {
         folder.distrust(name, e.getMessage());
         throw new DamagedStateException(folder.path(name) + ": " + e.getMessage());
@@ -90,7 +94,7 @@ final class NameJournal implements AutoCloseable {
     return all;
   }
 
-  private void read(byte[] file, List<NameLookup> all) throws DamagedStateException {
+  private void read(String name, byte[] file, List<NameLookup> all) throws DamagedStateException {
     int offset = 0;
     while (offset < file.length && file[offset] != 0) {
       final long length = StateFile.lengthAt(file, offset);
@@ -100,14 +104,46 @@ final class NameJournal implements AutoCloseable {
         }
         all.addAll(folder.decoded(Arrays.copyOfRange(file, offset, offset + (int) length)));
       } catch (DamagedStateException e) {
-        if (hasNext(file, offset)) {
+        if (!isUnfinished(file, offset, length)) {
           throw e;
         }
         LOGGER.info("names: a part that was not finished is left out: {}", e.getMessage());
-        return;
+        break;
       }
       offset += (int) length;
     }
+    if (offset == 0 && folder.written().has(name)) {
+      throw new DamagedStateException("its first part is missing");
+    }
+    if (offset < file.length && file[offset] == 0 && firstOther(file, offset) < file.length) {
+      throw new DamagedStateException("zeros at " + offset + ", and more behind them");
+    }
+    if (offset > 0) {
+      folder.written().add(name);
+    }
+  }
+
+  /**
+   * Returns whether a part that cannot be read is one that a crash has cut: it has the beginning of
+   * a part, then zeros or the end of the file, and no other part follows.
+   */
+  private static boolean isUnfinished(byte[] file, int offset, long length) {
+    int end = offset;
+    while (end < file.length && file[end] != 0) {
+      end++;
+    }
+    final int start = Math.min(end - offset, BEGINNING.length);
+    return (length < 0 || end - offset < length)
+        && Arrays.equals(file, offset, offset + start, BEGINNING, 0, start)
+        && !hasNext(file, offset);
+  }
+
+  private static int firstOther(byte[] file, int offset) {
+    int at = offset;
+    while (at < file.length && file[at] == 0) {
+      at++;
+    }
+    return at;
   }
 
   private static boolean hasNext(byte[] file, int offset) {
@@ -174,14 +210,16 @@ final class NameJournal implements AutoCloseable {
     if (file.isNew) {
       folder.files().sync();
       file.isNew = false;
+      folder.written().add(file.name);
     }
   }
 
   private void open() throws IOException {
     final List<Long> numbers = numbers();
     number = Math.max(number, numbers.isEmpty() ? 0 : numbers.getLast()) + 1;
-    final Path path = folder.path(PREFIX + number);
-    present = new AddedFile(path, folder.files().create(path.getFileName().toString()));
+    final String name = PREFIX + number;
+    final Path path = folder.path(name);
+    present = new AddedFile(name, path, folder.files().create(path.getFileName().toString()));
     position = 0;
     room = 0;
   }

@@ -21,9 +21,9 @@ final class NodeFile implements NodeStore {
     } catch (DamagedStateException e) {
       throw new UnreadableStateException(
           ("node: the address ranges in %s cannot be read (%s). Other ranges would take the"
-                  + " workloads' addresses and gateways away. Restore the file, or move it away and"
+                  + " workloads' addresses and gateways away. Restore the file, or %s and"
                   + " name the ranges with --ipv4-range and --ipv6-range")
-              .formatted(folder.path(NAME), e.getMessage()));
+              .formatted(folder.path(NAME), e.getMessage(), folder.moveAway(NAME)));
     }
   }
 

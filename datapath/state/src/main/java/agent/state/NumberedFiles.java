@@ -88,6 +88,7 @@ final class NumberedFiles<T> {
   /** Reports that a file cannot be used, and returns the message, which says what can be done. */
   String invalid(int id, String reason) {
     final String message = unreadable(folder.path(name(id)), reason, noun, consequence);
+    LOGGER.error("{} {}: {}", noun, id, message);
     faults.failed(subject(id), noun + " " + id + ": " + message);
     return message;
   }

@@ -135,7 +135,8 @@ final class PolicyFile implements PolicyStore {
         ("policy: the rules in %s cannot be read (%s). Workloads keep the policy that the kernel"
                 + " enforces, new ones are closed, and rules cannot be changed. Restore the file"
                 + " and start the agent again, or give these rules up: delete all rules, then"
-                + " import them anew; the file is then kept as *.corrupt-<n>")
+                + " import them anew, or import all of them with replace; the file is then kept as"
+                + " *.corrupt-<n>")
             .formatted(folder.path(NAME), problem);
     faults.failed(folder.path(NAME).toString(), message);
     return new UnreadableStateException(message);

@@ -25,9 +25,9 @@ final class PrefilterFile implements PrefilterStore {
     } catch (DamagedStateException e) {
       final String message =
           ("prefilter: the list in %s cannot be read (%s). The list that the kernel holds stays in"
-                  + " force and cannot be changed. Restore the file, or move it away to begin with"
-                  + " an empty list, and start the agent again")
-              .formatted(folder.path(NAME), e.getMessage());
+                  + " force and cannot be changed. Restore the file, or, to begin with an empty"
+                  + " list, %s, and start the agent again")
+              .formatted(folder.path(NAME), e.getMessage(), folder.moveAway(NAME));
       faults.failed(folder.path(NAME).toString(), message);
       throw new UnreadableStateException(message);
     }

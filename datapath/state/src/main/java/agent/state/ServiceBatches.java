@@ -83,6 +83,7 @@ final class ServiceBatches {
 
   private String invalid(int id, String reason) {
     final String message = ServiceFiles.unreadable(folder.path(names.get(id)), reason);
+    LOGGER.error("service {}: {}", id, message);
     faults.failed(subject(id), "service " + id + ": " + message);
     return message;
   }

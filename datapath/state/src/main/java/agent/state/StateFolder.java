@@ -8,10 +8,13 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
@@ -19,8 +22,8 @@ import org.apache.logging.log4j.Logger;
 /**
  * A folder of state files of one kind. A file has the old or the new content, whatever fails. One
  * that cannot be read stays where it is, so that the next start finds it, too; the write that
- * replaces it keeps it as {@code *.corrupt-<n>}. While the folder cannot be written, its fault
- * stands; {@link #retry} ends it.
+ * replaces it keeps it as {@code *.corrupt-<n>}. One that others have removed cannot be read, too.
+ * While the folder cannot be written, its fault stands; {@link #retry} ends it.
  *
  * <p>Thread-safe for different names; one name has one writer.
  *
@@ -30,13 +33,24 @@ final class StateFolder<T> {
   private static final Logger LOGGER = LogManager.getLogger(StateFolder.class);
   private static final String SUFFIX = ".json";
 
+  /** Two changes of a folder within this time may have the same time. */
+  private static final long COARSEST_TIME_MS = 2_500;
+
   private final FolderFiles files;
   private final String kind;
   private final Codec<T> codec;
   private final Faults faults;
+  private final WrittenFiles written;
   private final Map<String, String> unreadable = new ConcurrentHashMap<>();
+  private final Set<String> missing = new TreeSet<>(); // of the thread that watches
+  private FileTime listed;
   private volatile boolean isFailing;
   private volatile int failedLength;
+
+  /** Opens a folder as the other constructor does, whose files are not missed. */
+  StateFolder(FolderFiles files, String kind, Codec<T> codec, Faults faults) {
+    this(files, kind, codec, faults, WrittenFiles.none());
+  }
 
   /**
    * Opens a folder, creates it if it is missing, and removes temporary files of a previous run.
@@ -45,10 +59,12 @@ final class StateFolder<T> {
    * @param kind the kind of the documents, written into each header
    * @param codec writes and reads the documents
    * @param faults has the fault of the folder while it cannot be written
+   * @param written the names of its files
    * @throws OperationException where it cannot be created
    */
-  StateFolder(FolderFiles files, String kind, Codec<T> codec, Faults faults) {
+  StateFolder(FolderFiles files, String kind, Codec<T> codec, Faults faults, WrittenFiles written) {
     this.files = files;
+    this.written = written;
     this.kind = kind;
     this.codec = codec;
     this.faults = faults;
@@ -118,6 +134,7 @@ final class StateFolder<T> {
     } catch (IOException e) {
       throw failed(length, FolderFiles.failure(path(name), "written", e));
     }
+    written.add(name);
     unreadable.remove(name);
     succeeded();
   }
@@ -138,6 +155,7 @@ final class StateFolder<T> {
    */
   void remove(String name) {
     try {
+      written.remove(name);
       files.delete(name + SUFFIX);
     } catch (IOException e) {
       throw failed(0, FolderFiles.failure(path(name), "removed", e));
@@ -147,16 +165,24 @@ final class StateFolder<T> {
   }
 
   /**
-   * Gives a document another name durably; there is none of that name.
+   * Gives a document another name durably; there is none of that name. One that is missing is
+   * missed under the other name then.
    *
    * @throws OperationException where it could not be renamed; it has its name
    */
   void rename(String name, String to) {
     try {
-      files.rename(name + SUFFIX, to + SUFFIX);
+      written.remove(name);
+      if (unreadable.containsKey(name) && !files.exists(name + SUFFIX)) {
+        written.add(to);
+      } else {
+        files.rename(name + SUFFIX, to + SUFFIX);
+      }
     } catch (IOException e) {
+      written.add(name);
       throw failed(0, FolderFiles.failure(path(name), "renamed", e));
     }
+    written.add(to);
     final String problem = unreadable.remove(name);
     if (problem != null) {
       distrust(to, problem);
@@ -170,6 +196,7 @@ final class StateFolder<T> {
     if (problem != null) {
       files.keepAside(name + SUFFIX, problem);
     }
+    written.remove(name);
     files.delete(name + SUFFIX);
     unreadable.remove(name);
   }
@@ -179,14 +206,21 @@ final class StateFolder<T> {
    *
    * @param name file name without suffix
    * @return the document, or empty where there is none
-   * @throws DamagedStateException with the reason, where it cannot be read
+   * @throws DamagedStateException with the reason, where it cannot be read, or others removed it
    */
   Optional<T> read(String name) throws DamagedStateException {
     try {
       final ByteBuffer document = StateFile.decode(kind, files.read(name + SUFFIX));
-      return Optional.of(DocumentReader.read(document, codec::read));
+      final T read = DocumentReader.read(document, codec::read);
+      written.add(name);
+      return Optional.of(read);
     } catch (NoSuchFileException e) {
-      return Optional.empty();
+      if (!written.has(name)) {
+        return Optional.empty();
+      }
+      final String removed = missing(name);
+      distrust(name, removed);
+      throw new DamagedStateException(removed);
     } catch (DamagedStateException e) {
       distrust(name, e.getMessage());
       throw e;
@@ -194,6 +228,59 @@ final class StateFolder<T> {
       distrust(name, IoFailure.reason(e));
       throw new DamagedStateException(IoFailure.reason(e));
     }
+  }
+
+  private String missing(String name) {
+    return "it is missing; %s says that there was one".formatted(written.path(name));
+  }
+
+  /** Returns how to give up a document that cannot be read, as the rest of a sentence. */
+  String moveAway(String name) {
+    return "move it and %s away".formatted(written.path(name));
+  }
+
+  /** Returns the names of the files. */
+  WrittenFiles written() {
+    return written;
+  }
+
+  /**
+   * Looks for documents that others have removed since the folder was opened, and for those that
+   * are back: their faults stand until then, or until they are written or removed. For one thread.
+   */
+  void watch() {
+    if (!isChanged()) {
+      return;
+    }
+    final List<String> gone = written.missing(files.path(""), SUFFIX);
+    gone.removeIf(unreadable::containsKey);
+    for (final String name : gone) {
+      if (missing.add(name)) {
+        final String message =
+            ("state file %s was removed. What it says is in force until the agent ends. Restore"
+                    + " the file, or change what it is about, which writes it again")
+                .formatted(path(name));
+        LOGGER.error("{}", message);
+        faults.failed(path(name).toString(), message);
+      }
+    }
+    for (final String name : List.copyOf(missing)) {
+      if (!gone.contains(name)) {
+        missing.remove(name);
+        faults.clear(path(name).toString());
+      }
+    }
+  }
+
+  /** Returns whether names may have come or gone since the last call. */
+  private boolean isChanged() {
+    final FileTime changed = files.changed();
+    final boolean isSame =
+        changed != null
+            && changed.equals(listed)
+            && System.currentTimeMillis() - changed.toMillis() > COARSEST_TIME_MS;
+    listed = changed;
+    return !isSame;
   }
 
   /** Records that a document cannot be used: who replaces it keeps it. */
@@ -220,7 +307,7 @@ final class StateFolder<T> {
   }
 
   /**
-   * Lists the names of the documents, sorted.
+   * Lists the names of the documents, sorted, also of those that others have removed.
    *
    * @return file names without suffix
    * @throws OperationException where the folder cannot be listed
@@ -235,7 +322,8 @@ final class StateFolder<T> {
       throw new OperationException(
           "state folder " + files + " cannot be listed: " + IoFailure.reason(e), e);
     }
-    return names;
+    names.addAll(written.names());
+    return names.stream().distinct().sorted().toList();
   }
 
   /** Returns whether the last write failed, and no later one or {@link #retry} succeeded. */

@@ -29,10 +29,14 @@ public final class StateLeftovers implements AutoCloseable {
           "configuration",
           "services",
           "service-batches",
-          "names");
+          "names",
+          WrittenFiles.FOLDER);
 
   /** Documents, what was kept aside of them, and temporary files ({@link FolderFiles}). */
   private static final Pattern FILE = Pattern.compile("[a-z0-9-]+\\.json[a-z0-9.-]*|probe.*");
+
+  /** The names of documents ({@link WrittenFiles}). */
+  private static final Pattern WRITTEN = Pattern.compile("[a-z-]+\\.[a-z0-9-]+");
 
   private final Path directory;
   private final Optional<StateLock> lock;
@@ -74,7 +78,7 @@ public final class StateLeftovers implements AutoCloseable {
       for (final Path path : Leftover.paths(folder)) {
         if (path.equals(folder)
             || path.getParent().equals(folder)
-                && FILE.matcher(path.getFileName().toString()).matches()) {
+                && pattern(name).matcher(path.getFileName().toString()).matches()) {
           found.add(Leftover.of(path));
         }
       }
@@ -85,6 +89,10 @@ public final class StateLeftovers implements AutoCloseable {
       }
     }
     return found;
+  }
+
+  private static Pattern pattern(String folder) {
+    return folder.equals(WrittenFiles.FOLDER) ? WRITTEN : FILE;
   }
 
   /** Releases the lock. */

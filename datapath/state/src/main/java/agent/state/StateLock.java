@@ -15,21 +15,54 @@ import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.BasicFileAttributes;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 
 /**
  * The exclusive lock of one state directory. The kernel releases it when the process ends, also
- * after a crash. The lock file stays; it contains the process id of the holder.
+ * after a crash. The lock file stays; it contains the process id of the holder, and that the holder
+ * keeps the names of its files ({@link WrittenFiles}), which former releases do not.
  */
 final class StateLock implements AutoCloseable {
   static final String NAME = "agent.lock";
 
-  private final FileChannel channel;
+  private static final String KEEPS_NAMES = "written";
 
-  private StateLock(FileChannel channel) {
+  private final Path file;
+  private final FileChannel channel;
+  private final Object key;
+  private final boolean hasNames;
+
+  private StateLock(Path file, FileChannel channel, boolean hasNames) throws IOException {
+    this.file = file;
     this.channel = channel;
+    this.hasNames = hasNames;
+    key = key(file);
+  }
+
+  private static Object key(Path file) throws IOException {
+    return Files.readAttributes(file, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS)
+        .fileKey();
+  }
+
+  /**
+   * Returns whether the run before has kept the names of its files, or there was none: where a
+   * former release ran last, files may have gone without their names.
+   */
+  boolean hasNames() {
+    return hasNames;
+  }
+
+  /** Returns whether the lock file is where it was taken. */
+  boolean isInPlace() {
+    try {
+      return key(file).equals(key);
+    } catch (IOException e) {
+      return false;
+    }
   }
 
   /**
@@ -47,6 +80,7 @@ final class StateLock implements AutoCloseable {
     try {
       StateDirectory.prepare(directory);
       refuseOtherFile(file);
+      final boolean isNew = !Files.exists(file, LinkOption.NOFOLLOW_LINKS);
       final FileChannel channel =
           FileChannel.open(
               file,
@@ -57,16 +91,17 @@ final class StateLock implements AutoCloseable {
                   LinkOption.NOFOLLOW_LINKS),
               PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")));
       if (!isLocked(channel)) {
-        final String holder = read(channel);
+        final String holder = read(channel).getFirst();
         channel.close();
         throw inUse(directory, holder);
       }
-      channel.truncate(0);
-      channel.write(
-          ByteBuffer.wrap(
-              (ProcessHandle.current().pid() + "\n").getBytes(StandardCharsets.US_ASCII)),
-          0);
-      return new StateLock(channel);
+      final boolean hasNames = isNew || read(channel).contains(KEEPS_NAMES);
+      final byte[] lines =
+          (ProcessHandle.current().pid() + "\n" + KEEPS_NAMES + "\n")
+              .getBytes(StandardCharsets.US_ASCII);
+      channel.write(ByteBuffer.wrap(lines), 0);
+      channel.truncate(lines.length);
+      return new StateLock(file, channel, hasNames);
     } catch (IOException e) {
       throw new UncheckedIOException(
           "state directory " + directory + ": " + IoFailure.reason(e), e);
@@ -90,11 +125,11 @@ final class StateLock implements AutoCloseable {
           FileChannel.open(
               file, StandardOpenOption.READ, StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS);
       if (!isLocked(channel)) {
-        final String holder = read(channel);
+        final String holder = read(channel).getFirst();
         channel.close();
         throw inUse(directory, holder);
       }
-      return Optional.of(new StateLock(channel));
+      return Optional.of(new StateLock(file, channel, true));
     } catch (NoSuchFileException missing) {
       return Optional.empty();
     } catch (IOException e) {
@@ -130,10 +165,13 @@ final class StateLock implements AutoCloseable {
     }
   }
 
-  private static String read(FileChannel channel) throws IOException {
+  private static List<String> read(FileChannel channel) throws IOException {
     final ByteBuffer bytes = ByteBuffer.allocate(32);
     channel.read(bytes, 0);
-    return new String(bytes.array(), 0, bytes.position(), StandardCharsets.US_ASCII).strip();
+    return List.of(
+        new String(bytes.array(), 0, bytes.position(), StandardCharsets.US_ASCII)
+            .strip()
+            .split("\n"));
   }
 
   @Override

@@ -24,7 +24,8 @@ class StateLockTest {
     final Path directory = root.resolve("a/b");
     try (StateLock _ = StateLock.take(directory)) {
       assertEquals(
-          ProcessHandle.current().pid() + "\n", Files.readString(directory.resolve("agent.lock")));
+          ProcessHandle.current().pid() + "\nwritten\n",
+          Files.readString(directory.resolve("agent.lock")));
     }
   }
 
@@ -107,7 +108,7 @@ class StateLockTest {
     assertEquals("rw-------", PosixFilePermissions.toString(Files.getPosixFilePermissions(file)));
     Files.writeString(file, "1".repeat(40) + "\n");
     try (StateLock _ = StateLock.take(root)) {
-      assertEquals(ProcessHandle.current().pid() + "\n", Files.readString(file));
+      assertEquals(ProcessHandle.current().pid() + "\nwritten\n", Files.readString(file));
     }
   }
 

@@ -86,7 +86,13 @@ class AgentUnreadableStateKernelTest {
     final Path file = node.state().resolve("prefilter/list.json");
     final byte[] content = Files.readAllBytes(file);
     for (final String way :
-        List.of("cut", "an empty object", "an unknown member", "a newer format", "a directory")) {
+        List.of(
+            "removed",
+            "cut",
+            "an empty object",
+            "an unknown member",
+            "a newer format",
+            "a directory")) {
       agent.kill();
       StateFiles.clear(file);
       StateFiles.all("prefilter").get(way).to(file, content);
@@ -152,6 +158,87 @@ class AgentUnreadableStateKernelTest {
       agent = node.agent();
     }
     assertTrue(Files.isSymbolicLink(file.resolveSibling("rules.json.corrupt-1")));
+  }
+
+  /** Nothing is left in the kernel, as after a reboot, and the rules are gone. */
+  @Test
+  void shouldCloseWorkloadsWhoseRulesAreMissingAndThatTheKernelHasNoPolicyOf() throws Exception {
+    agent = node.agent();
+    final TestWorkload frontend = node.workload(agent, "frontend", "app=frontend");
+    final TestWorkload backend = node.workload(agent, "backend", "app=backend");
+    node.keep(TcpEchoServer.start(backend.namespace(), PORT));
+    node.keep(TcpEchoServer.start(frontend.namespace(), PORT));
+    agent.expect(200, "PUT", "/policy", RULES);
+    assertReached(true, frontend.namespace(), backend.ipv4(), "before");
+    agent.kill();
+    for (final Path pin : PinnedObjects.pins(node.bpfRoot().resolve("agent"))) {
+      Files.delete(pin);
+    }
+    Files.delete(node.state().resolve("policy/rules.json"));
+    Files.deleteIfExists(node.state().resolve("policy/rules-copy.json"));
+    for (int start = 0; start < 2; start++) {
+      agent = node.agent();
+      assertFailure(node.state().resolve("policy/rules.json"));
+      assertReached(false, frontend.namespace(), backend.ipv4(), "closed");
+      assertReached(false, frontend.namespace(), backend.ipv6(), "closed");
+      assertReached(false, backend.namespace(), frontend.ipv4(), "closed");
+      assertReached(false, backend.namespace(), frontend.ipv6(), "closed");
+      agent.kill();
+    }
+    agent = node.agent();
+    agent.expect(200, "PUT", "/policy?replace=true", RULES);
+    assertHealthy();
+    assertReached(true, frontend.namespace(), backend.ipv4(), "with rules");
+    assertReached(true, frontend.namespace(), backend.ipv6(), "with rules");
+    assertReached(false, backend.namespace(), frontend.ipv4(), "with rules");
+  }
+
+  @Test
+  void shouldTellThatTheStateDirectoryWasRemovedWithoutAChange() throws Exception {
+    agent = node.agent();
+    final TestWorkload stranger = node.workload(agent, "stranger", "app=stranger");
+    final TestWorkload backend = node.workload(agent, "backend", "app=backend");
+    node.keep(TcpEchoServer.start(backend.namespace(), PORT));
+    agent.expect(200, "PUT", "/policy", RULES);
+    final Path moved = Files.createDirectory(node.state().resolve("moved"));
+    final Path rules = node.state().resolve("policy/rules.json");
+    final Path movedRules = node.state().resolve("moved-rules");
+    Files.move(rules, movedRules);
+    awaitFailure(rules);
+    Files.move(movedRules, rules);
+    awaitHealthy();
+    final List<String> all =
+        List.of("agent.lock", "policy", "endpoints", "ipam", "node", "written");
+    for (final String one : all) {
+      Files.move(node.state().resolve(one), moved.resolve(one));
+    }
+    awaitFailure(node.state());
+    assertReached(false, stranger.namespace(), backend.ipv4(), "the kernel has the policy");
+    for (final String one : all) {
+      Files.move(moved.resolve(one), node.state().resolve(one));
+    }
+    awaitHealthy();
+  }
+
+  /** A removal is reported within seconds. */
+  private void awaitFailure(Path file) throws Exception {
+    final long deadline = System.nanoTime() + 5_000_000_000L;
+    while (!state().equals("Failure") && System.nanoTime() < deadline) {
+      Thread.sleep(50);
+    }
+    assertFailure(file);
+  }
+
+  private void awaitHealthy() throws Exception {
+    final long deadline = System.nanoTime() + 5_000_000_000L;
+    while (!state().equals("Ok") && System.nanoTime() < deadline) {
+      Thread.sleep(50);
+    }
+    assertHealthy();
+  }
+
+  private String state() throws Exception {
+    return agent.expect(200, "GET", "/healthz", null).json().at("/agent/state").asString();
   }
 
   /** A newer release wrote the rules, and its copy is of another time. */
@@ -220,9 +307,13 @@ class AgentUnreadableStateKernelTest {
     final byte[] content = Files.readAllBytes(file);
     agent.kill();
     content[content.length - 5] ^= 1;
-    Files.write(file, content);
     final Map<Path, Integer> pins = PinnedObjects.below(node.bpfRoot()).ids();
-    for (int start = 0; start < 2; start++) {
+    for (final boolean isMissing : new boolean[] {false, true}) {
+      if (isMissing) {
+        Files.delete(file);
+      } else {
+        Files.write(file, content);
+      }
       agent = node.agent();
       final JsonNode listed =
           agent.expect(200, "GET", "/endpoint/" + server.id(), null).json().get("status");
@@ -233,6 +324,7 @@ class AgentUnreadableStateKernelTest {
       assertReached(false, client.namespace(), server.ipv4(), "closed");
       assertReached(false, server.namespace(), client.ipv4(), "closed");
       assertFailure(file);
+      assertTrue(agent.log().contains("endpoint " + server.id() + ": the record in " + file));
       agent.expect(409, "POST", "/ipam/" + server.ipv4(), null);
       agent.kill();
     }

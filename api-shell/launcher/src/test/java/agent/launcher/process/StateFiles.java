@@ -68,6 +68,7 @@ final class StateFiles {
   /** The ways by name, for a document of a kind that has a member {@code revision}. */
   static Map<String, Damage> all(String kind) {
     final Map<String, Damage> all = new LinkedHashMap<>();
+    all.put("removed", (file, content) -> {});
     all.put("empty", (file, content) -> Files.write(file, new byte[0]));
     all.put("cut", (file, content) -> Files.write(file, Arrays.copyOf(content, 100)));
     all.put("zeros", (file, content) -> Files.write(file, new byte[content.length]));
