@@ -44,7 +44,7 @@ final class NodeMasquerading {
       MasqueradeOptions options, NodeAddressing addressing, Supplier<HostRouting> routing) {
     final NodeMasquerading started = new NodeMasquerading(options, addressing, routing);
     try {
-      started.rules.keep(started.observer(new Repairs()));
+      started.rules.keep(observer(started.faults, new Repairs()));
     } catch (OperationException failure) {
       throw new OptionException("--install-iptables-rules: " + failure.getMessage());
     }
@@ -53,10 +53,11 @@ final class NodeMasquerading {
 
   /** Compares the rules with those that are wanted; for one thread, which may wait. */
   void keep(Repairs repairs) {
-    rules.keep(observer(repairs));
+    rules.keep(observer(faults, repairs));
   }
 
-  private MasqueradeGuard.Observer observer(Repairs repairs) {
+  /** Returns what reports the state of the rules, and counts their repairs. */
+  static MasqueradeGuard.Observer observer(Faults faults, Repairs repairs) {
     return new MasqueradeGuard.Observer() {
       @Override
       public void repaired(String found) {

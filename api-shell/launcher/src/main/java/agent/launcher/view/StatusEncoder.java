@@ -225,7 +225,10 @@ final class StatusEncoder {
 
   /** Encodes the events of the datapath: what was read, lost, and not emitted. */
   static Map<String, Object> monitor(StartedParts now) {
-    final DatapathEvents events = now.datapath().events();
+    return monitor(now.datapath().events(), now.subscribers().getAsInt());
+  }
+
+  static Map<String, Object> monitor(DatapathEvents events, int subscribers) {
     return Map.of(
         "seen",
         events.received(),
@@ -234,7 +237,7 @@ final class StatusEncoder {
         "suppressed",
         events.suppressed(),
         "subscribers",
-        now.subscribers().getAsInt());
+        subscribers);
   }
 
   /**

@@ -129,6 +129,42 @@ class AgentStatusKernelTest {
     assertFalse(status.at("/ipv4-big-tcp/enabled").asBoolean(true));
   }
 
+  /** The option of the link is that of IPv6 where it is above 64 KiB. */
+  @Test
+  void shouldTellTheSizesOfEachFamily() throws Exception {
+    final String device = workload.veth().hostInterface();
+    sizes(device, 100_000, 90_000);
+    try {
+      final long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
+      while (!read("/healthz").at("/ipv6-big-tcp/enabled").asBoolean()) {
+        assertTrue(System.nanoTime() < deadline, "the sizes are not read again");
+        Thread.sleep(100);
+      }
+      final JsonNode status = read("/healthz");
+      assertEquals(
+          "{\"enabled\":true,\"maxGRO\":100000,\"maxGSO\":90000}",
+          status.get("ipv6-big-tcp").toString());
+      assertEquals(
+          "{\"enabled\":false,\"maxGRO\":65536,\"maxGSO\":65536}",
+          status.get("ipv4-big-tcp").toString());
+      final JsonNode config = read("/config").get("status");
+      assertEquals(100_000, config.get("GROMaxSize").asInt());
+      assertEquals(90_000, config.get("GSOMaxSize").asInt());
+      assertEquals(65_536, config.get("GROIPv4MaxSize").asInt());
+      assertEquals(65_536, config.get("GSOIPv4MaxSize").asInt());
+    } finally {
+      sizes(device, 65_536, 65_536);
+      while (read("/healthz").at("/ipv6-big-tcp/enabled").asBoolean()) {
+        Thread.sleep(100);
+      }
+    }
+  }
+
+  private static void sizes(String device, int gro, int gso) {
+    node.namespace()
+        .ip("link set dev %s gro_max_size %d gso_max_size %d".formatted(device, gro, gso));
+  }
+
   @Test
   void shouldTellTheOwnerOfEveryAddress() throws Exception {
     final JsonNode ipam = read("/healthz").get("ipam");

@@ -1,0 +1,58 @@
+package agent.launcher.view;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import agent.datapath.manager.spec.DatapathEvents;
+import agent.datapath.manager.spec.FlowRing;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import org.junit.jupiter.api.Test;
+
+/** Fields of like kinds, each with another value. */
+class StatusEncoderTest {
+  /** Counts of events, no two of which are the same. */
+  private static final class Counts implements DatapathEvents {
+    @Override
+    public CompletableFuture<Void> subscribe(FlowSubscriber subscriber) {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public void unsubscribe(FlowSubscriber subscriber) {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public long polls() {
+      return 3;
+    }
+
+    @Override
+    public long received() {
+      return 5;
+    }
+
+    @Override
+    public long lost() {
+      return 7;
+    }
+
+    @Override
+    public long suppressed() {
+      return 11;
+    }
+
+    @Override
+    public FlowRing flows() {
+      return new FlowRing(0, Set.of(), System::nanoTime);
+    }
+  }
+
+  @Test
+  void shouldTellEventsThatWereLostFromThoseThatWereSuppressed() {
+    assertEquals(
+        Map.of("seen", 5L, "lost", 7L, "suppressed", 11L, "subscribers", 13),
+        StatusEncoder.monitor(new Counts(), 13));
+  }
+}
