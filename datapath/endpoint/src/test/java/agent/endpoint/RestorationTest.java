@@ -19,7 +19,9 @@ import agent.endpoint.state.EndpointState;
 import agent.identity.Identity;
 import agent.maps.layout.PolicyDirection;
 import agent.node.Devices.Device;
+import agent.policy.PolicyChange;
 import agent.policy.PolicyState;
+import agent.policy.Replacement;
 import agent.types.IpAddress;
 import agent.types.OperationException;
 import agent.types.Prefix;
@@ -279,7 +281,15 @@ class RestorationTest {
     assertThrows(OperationException.class, () -> agent.conductor.policy().get(List.of()));
     assertThrows(
         OperationException.class,
-        () -> agent.importRules(allowIngress("app=web", "role=friend", 81)));
+        () ->
+            agent.now(
+                agent
+                    .conductor
+                    .policy()
+                    .change(
+                        PolicyChange.add(
+                            List.of(allowIngress("app=web", "role=friend", 81)),
+                            Replacement.of(false, List.of())))));
     assertEquals(policies, agent.datapath.policies);
 
     agent.datapath.aroundWrites = () -> {};
