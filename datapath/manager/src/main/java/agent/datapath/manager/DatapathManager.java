@@ -270,7 +270,10 @@ public final class DatapathManager implements AutoCloseable {
     }
     deviceEntries.removeOthers();
     final PrefilterMaps prefilterMaps = restorePrefilter();
-    balancerMode = new XdpDevices(context, devices, hooks, loader, constants, loaderAgent).attach();
+    final XdpDevices xdp =
+        new XdpDevices(context, conductor, faults, devices, hooks, constants, loaderAgent);
+    balancerMode = xdp.attach();
+    guard.add(xdp);
     if (prefilterMaps != null) {
       prefilterMaps.unpinPrevious();
     }

@@ -9,45 +9,90 @@ import agent.datapath.manager.attach.ClosedPrograms;
 import agent.datapath.manager.attach.DeviceAttachments;
 import agent.datapath.manager.attach.HookGuard;
 import agent.datapath.manager.compile.ProgramFile;
+import agent.datapath.manager.guard.Check;
+import agent.datapath.manager.guard.KernelFaults;
 import agent.datapath.manager.load.LoaderAgent;
 import agent.datapath.manager.load.NodeConstants;
-import agent.datapath.manager.load.ProgramLoader;
 import agent.datapath.manager.spec.DatapathContext;
+import agent.datapath.manager.spec.EndpointFaults.Part;
 import agent.datapath.manager.spec.Prefilter.PrefilterMode;
+import agent.datapath.manager.thread.ConductorAgent;
+import agent.datapath.manager.thread.StepSequence;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
 /**
  * The XDP programs of devices: the prefilter and the load balancer. Where both are on one device,
- * it has one program with both, in the mode of the prefilter. For the launching thread.
+ * it has one program with both, in the mode of the prefilter. Devices are followed by their names:
+ * one that is deleted and made again gets its program again, and so does one whose hook had the
+ * program of another. For the launching thread, then the conductor's.
  */
-final class XdpDevices {
+final class XdpDevices implements Check {
   private static final Logger LOGGER = LogManager.getLogger(XdpDevices.class);
 
+  /** Each try loads the program again. */
+  private static final long RETRY_NS = TimeUnit.SECONDS.toNanos(4);
+
   private final DatapathContext context;
+  private final ConductorAgent conductor;
+  private final KernelFaults faults;
   private final DeviceAttachments devices;
   private final HookGuard hooks;
-  private final ProgramLoader loader;
   private final NodeConstants constants;
   private final LoaderAgent loaderAgent;
+  private final List<Program> programs = new ArrayList<>();
+
+  private static final class Program {
+    final String device;
+    final String pin;
+    final ProgramFile file;
+    final PrefilterMode mode;
+    int ifindex;
+    long triedNs;
+    boolean isLoading;
+    boolean isJudging;
+    String failure;
+
+    Program(String device, String pin, ProgramFile file, PrefilterMode mode) {
+      this.device = device;
+      this.pin = pin;
+      this.file = file;
+      this.mode = mode;
+    }
+
+    String subject() {
+      return "device " + device + " " + file.stem();
+    }
+
+    boolean isBalancer() {
+      return file != ProgramFile.PREFILTER;
+    }
+  }
 
   XdpDevices(
       DatapathContext context,
+      ConductorAgent conductor,
+      KernelFaults faults,
       DeviceAttachments devices,
       HookGuard hooks,
-      ProgramLoader loader,
       NodeConstants constants,
       LoaderAgent loaderAgent) {
     this.context = context;
+    this.conductor = conductor;
+    this.faults = faults;
     this.devices = devices;
     this.hooks = hooks;
-    this.loader = loader;
     this.constants = constants;
     this.loaderAgent = loaderAgent;
   }
 
   /**
-   * Attaches what the options ask for; the maps of the prefilter have its list.
+   * Attaches what the options ask for; the maps of the prefilter have its list. Where a hook has
+   * the program of another, that is a fault, and it is tried again.
    *
    * @return the mode of the load balancer, or null without one
    * @throws agent.types.Refusal INVALID where an interface does not exist
@@ -58,17 +103,14 @@ final class XdpDevices {
     final String balanced = context.balancing().device();
     final int filteredIndex = filtered == null ? 0 : ifindex("prefilter-device", filtered);
     final int balancedIndex = balanced == null ? 0 : ifindex("lb", balanced);
-    if (balanced != null) {
-      constants.balancerMac(Math.max(0, NetworkDevice.hardwareAddress(balancedIndex)));
-    }
     if (filtered != null) {
       final boolean isBoth = filteredIndex == balancedIndex;
       final PrefilterMode mode = context.prefilterMode();
-      final ProgramFile program = isBoth ? ProgramFile.PREFILTER_BALANCER : ProgramFile.PREFILTER;
-      final boolean isJudging =
-          attach(filtered, filteredIndex, DeviceAttachments.PREFILTER, program, mode);
+      final ProgramFile file = isBoth ? ProgramFile.PREFILTER_BALANCER : ProgramFile.PREFILTER;
+      final Program program = new Program(filtered, DeviceAttachments.PREFILTER, file, mode);
+      attach(program, filteredIndex);
       if (isBoth) {
-        return isJudging ? mode : null;
+        return program.isJudging ? mode : null;
       }
     }
     try {
@@ -87,7 +129,7 @@ final class XdpDevices {
     final String pin = DeviceAttachments.BALANCER;
     if (!devices.isGeneric(device, ifindex, pin)) {
       try {
-        attach(device, ifindex, pin, ProgramFile.BALANCER, PrefilterMode.NATIVE);
+        attach(new Program(device, pin, ProgramFile.BALANCER, PrefilterMode.NATIVE), ifindex);
         return PrefilterMode.NATIVE;
       } catch (AttachException failure) {
         if (!failure.isUnsupported()) {
@@ -96,23 +138,99 @@ final class XdpDevices {
         LOGGER.warn("device {}: the driver has no native XDP; generic mode is used", device);
       }
     }
-    attach(device, ifindex, pin, ProgramFile.BALANCER, PrefilterMode.GENERIC);
+    attach(new Program(device, pin, ProgramFile.BALANCER, PrefilterMode.GENERIC), ifindex);
     return PrefilterMode.GENERIC;
   }
 
-  /** Returns false where the kernel refuses the program and a closed one is attached. */
-  private boolean attach(
-      String device, int ifindex, String pin, ProgramFile file, PrefilterMode mode) {
-    try (BpfObject object = loader.load(file, constants::write)) {
-      final Attachment attachment =
-          devices.attachXdp(device, ifindex, pin, mode, ClosedPrograms.in(object, file.stem()));
-      hooks.watch(
-          0,
-          "device " + device + " " + file.stem(),
-          attachment,
-          () -> loaderAgent.load(file),
-          file.stem());
-      return !ClosedPrograms.isClosed(object);
+  private void attach(Program program, int ifindex) {
+    addressOf(program, ifindex);
+    try (BpfObject object = loaderAgent.loadHere(program.file)) {
+      attach(program, ifindex, object);
+    } catch (AttachException failure) {
+      if (!failure.isTaken()) {
+        throw failure;
+      }
+      failed(program, failure.getMessage());
     }
+    programs.add(program);
+  }
+
+  private void addressOf(Program program, int ifindex) {
+    if (program.isBalancer()) {
+      constants.balancerMac(Math.max(0, NetworkDevice.hardwareAddress(ifindex)));
+    }
+  }
+
+  private void attach(Program program, int ifindex, BpfObject object) {
+    final Attachment attachment =
+        devices.attachXdp(
+            program.device,
+            ifindex,
+            program.pin,
+            program.mode,
+            ClosedPrograms.in(object, program.file.stem()));
+    program.isJudging = !ClosedPrograms.isClosed(object);
+    program.ifindex = ifindex;
+    program.failure = null;
+    faults.clear(program.subject());
+    hooks.watch(
+        0,
+        program.subject(),
+        attachment,
+        () -> loaderAgent.load(program.file),
+        program.file.stem());
+  }
+
+  private void failed(Program program, String reason) {
+    if (!reason.equals(program.failure)) {
+      LOGGER.error("{}: {}; it is tried again", program.subject(), reason);
+    }
+    program.failure = reason;
+    faults.failed(0, Part.PROGRAMS, program.subject(), reason);
+  }
+
+  @Override
+  public Progress step(long nowNs) {
+    for (final Program program : programs) {
+      if (program.failure == null || nowNs - program.triedNs >= RETRY_NS) {
+        program.triedNs = nowNs;
+        follow(program);
+      }
+    }
+    return Progress.DONE;
+  }
+
+  /** Attaches a program to what has the name of its device now. */
+  private void follow(Program program) {
+    final int ifindex = NetworkDevice.index(program.device);
+    if (ifindex <= 0 || ifindex == program.ifindex || program.isLoading) {
+      return;
+    }
+    addressOf(program, ifindex);
+    program.isLoading = true;
+    final CompletableFuture<BpfObject> loading = loaderAgent.load(program.file);
+    conductor.beginHere(
+        new StepSequence(conductor::wake)
+            .thenAwait(() -> loading)
+            .then(() -> onLoaded(program, ifindex, loading.join()))
+            .onFailure(
+                failure -> {
+                  program.isLoading = false;
+                  loading.thenAccept(BpfObject::close);
+                  failed(program, failure.getMessage());
+                }));
+  }
+
+  private void onLoaded(Program program, int ifindex, BpfObject loaded) {
+    try (BpfObject object = loaded) {
+      attach(program, ifindex, object);
+      LOGGER.info("{}: attached to interface {}", program.subject(), ifindex);
+    }
+    program.isLoading = false;
+  }
+
+  @Override
+  public String toString() {
+    return "XDP devices";
   }
 }

@@ -186,6 +186,57 @@ class DeviceGuardKernelTest {
     assertClosedAndRight();
   }
 
+  /** What has the name of the device is filtered, whatever its index is. */
+  @Test
+  @Execution(ExecutionMode.CONCURRENT)
+  void shouldFilterADeviceThatIsDeletedAndMadeAgain() throws Exception {
+    launch(TcMode.AUTO);
+    for (int i = 0; i < 2; i++) {
+      final int before = ifindex();
+      node.namespace().exec("ip", "link", "delete", DEVICE);
+      VethPair.create(node.namespace(), DEVICE, outside, "net0");
+      node.namespace().exec("ip", "address", "add", "192.0.2.1/24", "dev", DEVICE);
+      outside.exec("ip", "address", "add", LISTED + "/24", "dev", "net0");
+      assertFalse(before == ifindex());
+      final long startNs = System.nanoTime();
+      while (!Files.exists(pin("prefilter_generic")) || isServed(100)) {
+        assertTrue(System.nanoTime() - startNs < Duration.ofSeconds(5).toNanos(), "not filtered");
+      }
+      assertFalse(isServed(300));
+    }
+  }
+
+  @Test
+  @Execution(ExecutionMode.CONCURRENT)
+  void shouldStartWhileAnotherXdpProgramIsAttachedAndFilterOnceItIsGone() throws Exception {
+    final int ifindex = ifindex();
+    final BpfLink taken;
+    try (InputStream in = getClass().getResourceAsStream("/bpf/trivial.bpf.o");
+        BpfObject foreign = BpfObject.open(in.readAllBytes(), "foreign")) {
+      foreign.load();
+      taken =
+          node.namespace()
+              .run(
+                  () ->
+                      BpfLink.createXdp(foreign.program("trivial_xdp"), ifindex, XdpMode.GENERIC));
+    }
+    manager =
+        node.launch(
+            node.context()
+                .devices(Map.of(DEVICE, ifindex))
+                .prefilterDevice(DEVICE)
+                .prefilterMode(PrefilterMode.GENERIC));
+    watch = new GuardWatch(manager);
+    watch.awaitLevel(Level.STOPPED);
+    watch.awaitMessage("another XDP program is attached");
+    manager.prefilter().add(OptionalLong.empty(), List.of(Prefix.parse("192.0.2.0/25")));
+    assertTrue(isServed(5000), "the foreign program is left alone");
+    assertEquals(ifindex, taken.info().ifindex());
+    taken.close();
+    watch.awaitLevel(Level.OK);
+    assertFalse(isServed(300));
+  }
+
   private int ifindex() throws Exception {
     return node.namespace().run(() -> NetworkDevice.index(DEVICE));
   }

@@ -15,6 +15,12 @@ public final class AttachException extends RuntimeException {
     this(attachment + ": " + cause.getMessage(), cause);
   }
 
+  /** Returns whether the hook has the program of another, which is not removed. */
+  public boolean isTaken() {
+    return getCause() instanceof BindingsException cause
+        && (cause.errno() == Errno.EBUSY || cause.errno() == Errno.EEXIST);
+  }
+
   /** Returns whether the driver of the device does not have what was asked for. */
   public boolean isUnsupported() {
     return getCause() instanceof BindingsException cause && cause.errno() == Errno.EOPNOTSUPP;

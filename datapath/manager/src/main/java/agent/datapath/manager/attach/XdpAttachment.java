@@ -33,7 +33,7 @@ final class XdpAttachment extends PinnedLinkAttachment {
             this + ": the driver has no native XDP; --prefilter-mode generic works without it",
             failure);
       }
-      if (failure.errno() == Errno.EBUSY) {
+      if (failure.errno() == Errno.EBUSY || failure.errno() == Errno.EEXIST) {
         throw new AttachException(this + ": another XDP program is attached", failure);
       }
       throw failure;

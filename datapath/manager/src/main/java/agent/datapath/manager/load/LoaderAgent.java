@@ -30,6 +30,11 @@ public final class LoaderAgent extends ConductorAgent implements AutoCloseable {
     this.node = node;
   }
 
+  /** Does what {@link #load} does for the launching thread, before this agent runs. */
+  public BpfObject loadHere(ProgramFile program) {
+    return loader.load(program, node::write);
+  }
+
   /** Loads programs that have only constants of the node; the caller closes them. */
   public CompletableFuture<BpfObject> load(ProgramFile program) {
     return submit(() -> loader.load(program, node::write));
