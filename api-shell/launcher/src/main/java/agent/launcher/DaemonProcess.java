@@ -73,6 +73,7 @@ public final class DaemonProcess {
       ServedCheck.check(options, new FeatureProbe());
       ProcessAttributes.fileModeMask(FILE_MODE_MASK);
       settings = new Settings(options);
+      OptionsCheck.check(settings);
       settings.startLog();
     } catch (OptionException e) {
       System.err.println("agent: " + e.getMessage());

@@ -5,9 +5,9 @@ import agent.dns.NameStore;
 import agent.dns.NamesContext;
 import agent.dns.ResolverFile;
 import agent.launcher.options.OptionException;
+import agent.launcher.options.OptionPath;
 import agent.launcher.options.OptionValues;
 import agent.node.NodeAddressing;
-import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Optional;
@@ -50,14 +50,7 @@ final class NameOptions {
 
   /** Returns the file of names that are there at the start. */
   Optional<Path> preCache() {
-    final String file = options.text(NameFileReader.OPTION);
-    try {
-      return file.isEmpty()
-          ? Optional.empty()
-          : Optional.of(Path.of(file).toAbsolutePath().normalize());
-    } catch (InvalidPathException e) {
-      throw new OptionException("--" + NameFileReader.OPTION + ": " + e.getReason());
-    }
+    return OptionPath.ofOptional(NameFileReader.OPTION, options.text(NameFileReader.OPTION));
   }
 
   /**

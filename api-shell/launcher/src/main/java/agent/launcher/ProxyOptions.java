@@ -3,16 +3,19 @@ package agent.launcher;
 import agent.bindings.ProcessAttributes;
 import agent.dns.proxy.DnsProxyContext;
 import agent.l7proxy.HttpProxyContext;
+import agent.l7proxy.LogFile;
 import agent.launcher.options.OptionException;
+import agent.launcher.options.OptionPath;
 import agent.launcher.options.OptionValues;
-import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.List;
 import java.util.Optional;
 
 /** The options of the proxies that policy sends flows to. */
 final class ProxyOptions {
   private static final String ACCESS_LOG = "access-log";
+  private static final String ENGINE_LOG = "proxy-engine-log";
   private static final int MOST_THREADS = 4;
 
   private final OptionValues options;
@@ -53,17 +56,25 @@ final class ProxyOptions {
 
   /** Returns the file of what the proxies log, if there is one. */
   Optional<Path> log() {
-    return file("proxy-engine-log");
+    return file(ENGINE_LOG);
   }
 
   private Optional<Path> file(String option) {
-    final String file = options.text(option);
-    try {
-      return file.isEmpty()
-          ? Optional.empty()
-          : Optional.of(Path.of(file).toAbsolutePath().normalize());
-    } catch (InvalidPathException e) {
-      throw new OptionException("--" + option + ": " + e.getReason());
+    return OptionPath.ofOptional(option, options.text(option));
+  }
+
+  /**
+   * Checks that the logs can be written, without creating them: the proxy opens the access log when
+   * the first policy asks for one.
+   *
+   * @throws OptionException naming the file and why it cannot
+   */
+  void checkLogs() {
+    for (final String option : List.of(ACCESS_LOG, ENGINE_LOG)) {
+      final Optional<String> obstacle = file(option).flatMap(LogFile::obstacle);
+      if (obstacle.isPresent()) {
+        throw new OptionException("--" + option + ": " + obstacle.get());
+      }
     }
   }
 }

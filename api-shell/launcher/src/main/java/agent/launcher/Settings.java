@@ -21,6 +21,7 @@ import agent.launcher.log.AgentLog;
 import agent.launcher.log.LogOptions;
 import agent.launcher.options.LabelPrefixFile;
 import agent.launcher.options.OptionException;
+import agent.launcher.options.OptionPath;
 import agent.launcher.options.OptionValues;
 import agent.launcher.view.ConfigurationView;
 import agent.maps.layout.EventType;
@@ -46,7 +47,6 @@ import agent.types.Refusal;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.file.FileSystems;
-import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.EnumSet;
@@ -56,6 +56,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.TreeMap;
 
 /** Converts the options to the contexts of the parts; those of names in {@link NameOptions}. */
 final class Settings {
@@ -88,15 +89,7 @@ final class Settings {
     if (text.isBlank()) {
       throw new OptionException("--" + option + ": '" + text + "': a directory is wanted");
     }
-    return path(option, text);
-  }
-
-  private static Path path(String option, String text) {
-    try {
-      return Path.of(text).toAbsolutePath().normalize();
-    } catch (InvalidPathException e) {
-      throw new OptionException("--" + option + ": " + e.getReason());
-    }
+    return OptionPath.of(option, text);
   }
 
   Path bpfRoot() {
@@ -104,7 +97,7 @@ final class Settings {
   }
 
   /** Returns the control group of {@code --cgroup-root}; null where it is not set. */
-  private Path cgroupRoot() {
+  Path cgroupRoot() {
     return options.text("cgroup-root").isEmpty() ? null : directory("cgroup-root");
   }
 
@@ -121,8 +114,8 @@ final class Settings {
       return stateDirectory().resolve(SOCKET_NAME);
     }
     final String text = options.text("socket-path");
-    final Path path = path("socket-path", text);
-    if (text.isBlank() || path.getFileName() == null) {
+    final Path path = text.isBlank() ? null : OptionPath.of("socket-path", text);
+    if (path == null || path.getFileName() == null) {
       throw new OptionException("--socket-path: '" + text + "': a file is wanted");
     }
     return path;
@@ -426,6 +419,15 @@ final class Settings {
         () -> HostRouting.Choice.parse("host-routing", options.text("host-routing")));
   }
 
+  /** Returns the devices that must be there, by the option that names each. */
+  Map<String, String> namedDevices() {
+    final Map<String, String> named = new TreeMap<>();
+    for (final String option : List.of("lb", "prefilter-device")) {
+      Optional.ofNullable(device(option)).ifPresent(name -> named.put(option, name));
+    }
+    return named;
+  }
+
   /** Devices that face the network; none of them can be the interface of a workload. */
   Set<String> nodeDevices() {
     final Set<String> names =
@@ -448,9 +450,7 @@ final class Settings {
 
   private Optional<List<String>> labelPrefixes() {
     final String file = options.text("label-prefix-file");
-    return file.isEmpty()
-        ? Optional.empty()
-        : Optional.of(LabelPrefixFile.read(path("label-prefix-file", file)));
+    return OptionPath.ofOptional("label-prefix-file", file).map(LabelPrefixFile::read);
   }
 
   NameOptions names() {

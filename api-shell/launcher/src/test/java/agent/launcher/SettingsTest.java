@@ -56,11 +56,27 @@ class SettingsTest {
   }
 
   @Test
-  void shouldTakeARelativeDirectoryAsTheWholePath() {
-    final Path here = Path.of("").toAbsolutePath();
-    assertEquals(here.resolve("b"), settings("--state-dir=a/../b").stateDirectory());
-    assertEquals(here.resolve("b/agent.sock"), settings("--state-dir=a/../b").socketPath());
-    assertEquals(here.resolve("s"), settings("--socket-path=./s").socketPath());
+  void shouldRefuseARelativePath() {
+    assertEquals(Path.of("/b"), settings("--state-dir=/a/../b").stateDirectory());
+    assertEquals(Path.of("/b/agent.sock"), settings("--state-dir=/a/../b").socketPath());
+    for (final String option :
+        List.of(
+            "state-dir",
+            "bpf-root",
+            "cgroup-root",
+            "lib-dir",
+            "socket-path",
+            "access-log",
+            "proxy-engine-log",
+            "label-prefix-file",
+            "tofqdns-pre-cache")) {
+      for (final String path : List.of("a", "./a", "../a", "~/a")) {
+        assertRefused(
+            "--" + option + ": '" + path + "' is not an absolute path",
+            OptionsCheck::check,
+            "--" + option + "=" + path);
+      }
+    }
   }
 
   @Test

@@ -11,6 +11,7 @@ import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
@@ -78,6 +79,26 @@ public final class LogFile<T> implements AutoCloseable {
     log.openFile();
     log.writer.start();
     return log;
+  }
+
+  /**
+   * Returns why a file could not be opened for lines; empty where it can. Creates and changes
+   * nothing.
+   */
+  public static Optional<String> obstacle(Path file) {
+    final Path folder = file.getParent();
+    if (Files.isSymbolicLink(file)) {
+      return Optional.of(file + ": it is a symbolic link");
+    }
+    if (Files.isDirectory(file)) {
+      return Optional.of(file + ": it is a directory");
+    }
+    if (!Files.exists(file) && (folder == null || !Files.isDirectory(folder))) {
+      return Optional.of(file + ": there is no directory " + folder);
+    }
+    return Files.isWritable(Files.exists(file) ? file : folder)
+        ? Optional.empty()
+        : Optional.of(file + ": it cannot be written");
   }
 
   /** Queues a line; any thread may call. */

@@ -4,6 +4,7 @@ import agent.bindings.BindingsException;
 import agent.node.NodeStore.NodeRecord;
 import agent.types.OperationException;
 import agent.types.Refusal;
+import java.util.Map;
 import java.util.Optional;
 
 /**
@@ -37,6 +38,31 @@ public final class Node {
   }
 
   /**
+   * Checks the options, and changes nothing.
+   *
+   * @param options the daemon's options
+   * @param named devices that must be there, by the option that names each
+   * @return addresses that a node without a previous run could have
+   * @throws Refusal INVALID with an option's name, FAILED with the kernel's message
+   */
+  public static NodeAddressing check(NodeOptions options, Map<String, String> named) {
+    final Devices devices = new NetlinkDevices();
+    requireDevices(devices, DeviceSelection.parse(options.device()));
+    named.forEach((option, device) -> requireDevice(devices, option, device));
+    return new AddressingChoice(options, new NetlinkLocalAddresses(), Optional.empty()).choose();
+  }
+
+  private static void requireDevices(Devices devices, DeviceSelection selection) {
+    selection.required().forEach(device -> requireDevice(devices, "device", device));
+  }
+
+  private static void requireDevice(Devices devices, String option, String device) {
+    if (devices.byName(device).isEmpty()) {
+      throw Refusal.invalid(option, "there is no interface '" + device + "'");
+    }
+  }
+
+  /**
    * Chooses the node's addresses, stores the choice, and configures the stack.
    *
    * @param options the daemon's options
@@ -50,11 +76,7 @@ public final class Node {
     final Devices devices = new NetlinkDevices();
     final LocalAddresses addresses = new NetlinkLocalAddresses();
     final DeviceSelection selection = DeviceSelection.parse(options.device());
-    for (final String device : selection.required()) {
-      if (devices.byName(device).isEmpty()) {
-        throw Refusal.invalid("device", "there is no interface '" + device + "'");
-      }
-    }
+    requireDevices(devices, selection);
     final AddressingChoice choice = new AddressingChoice(options, addresses, before);
     final NodeAddressing addressing = choice.choose();
     final NodeRecord now = choice.record(addressing);

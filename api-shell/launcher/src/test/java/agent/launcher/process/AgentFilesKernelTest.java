@@ -169,7 +169,7 @@ class AgentFilesKernelTest {
         node.launch("--socket-path", folder.toString()));
     for (final Path root : List.of(file, file.resolve("below"))) {
       try (AgentProcess agent = AgentProcess.start(node.namespace(), node.state(), root)) {
-        refused(1, "bpf-root " + root + ": ", agent);
+        refused(2, "--bpf-root: '" + file + "' is not a directory", agent);
       }
     }
     assertEquals("precious", Files.readString(file));

@@ -3,6 +3,7 @@ package agent.datapath.manager.attach;
 import agent.bindings.BindingsException;
 import agent.bindings.BpfFileSystem;
 import agent.bindings.Errno;
+import agent.datapath.manager.spec.MountPoint;
 import agent.types.IoFailure;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -90,10 +91,7 @@ public final class Pins {
   public static Path folder(Path bpfRoot) {
     final Path folder = folderOf(bpfRoot);
     try {
-      Files.createDirectories(bpfRoot, PosixFilePermissions.asFileAttribute(OWNER_ONLY));
-      if (!BpfFileSystem.isMounted(bpfRoot)) {
-        BpfFileSystem.mount(bpfRoot);
-      }
+      MountPoint.BPF.mount("bpf-root", bpfRoot);
       create(folder);
     } catch (IOException failure) {
       throw unusable(bpfRoot, failure);

@@ -2,6 +2,7 @@ package agent.datapath.manager.service;
 
 import agent.bindings.BindingsException;
 import agent.bindings.CgroupFileSystem;
+import agent.datapath.manager.spec.MountPoint;
 import agent.types.IoFailure;
 import agent.types.Leftover;
 import agent.types.OperationException;
@@ -29,14 +30,13 @@ public final class ControlGroup {
    * this machine; mounts one where there is none.
    *
    * @param named {@code --cgroup-root}; null where it is not set
+   * @throws agent.types.Refusal naming the option, where none may be mounted at its path
    * @throws OperationException where none can be mounted
    */
   static Path find(Path named) {
     try {
       final Path group = named == null ? mounted() : named;
-      if (!CgroupFileSystem.isMounted(group)) {
-        Files.createDirectories(group);
-        CgroupFileSystem.mount(group);
+      if (MountPoint.CGROUP.mount("cgroup-root", group)) {
         LOGGER.info("control groups: a cgroup2 file system is mounted at {}", group);
       }
       return group;

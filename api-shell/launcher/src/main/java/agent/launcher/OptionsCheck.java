@@ -1,0 +1,67 @@
+package agent.launcher;
+
+import agent.datapath.manager.spec.MountPoint;
+import agent.datapath.manager.spec.PrefilterStore;
+import agent.identity.LocalCidrIdentityAllocator;
+import agent.identity.LocalIdentityAllocator;
+import agent.ipam.LeaseStore;
+import agent.launcher.options.OptionException;
+import agent.node.Node;
+import agent.node.NodeAddressing;
+import agent.policy.PolicyStore;
+import agent.server.monitor.AgentEvents;
+import agent.types.Refusal;
+import java.util.Map;
+
+/**
+ * Checks every option as a whole before anything on the node is changed: what only a part of the
+ * agent refuses would otherwise end the start after the parts before it have changed the node.
+ */
+final class OptionsCheck {
+  private OptionsCheck() {}
+
+  /**
+   * Checks all options; reads what the node has, and changes nothing.
+   *
+   * @throws OptionException naming the first option whose value is not valid on this machine
+   */
+  static void check(Settings settings) {
+    try {
+      checkParts(settings);
+    } catch (Refusal refusal) {
+      if (refusal.kind() == Refusal.Kind.INVALID) {
+        throw new OptionException("--" + refusal.getMessage());
+      }
+      throw refusal;
+    }
+  }
+
+  private static void checkParts(Settings settings) {
+    settings.shown();
+    settings.log();
+    settings.api(new AgentEvents());
+    settings.metricsAddress();
+    settings.agentLabels();
+    settings.mtu();
+    settings.hostRouting();
+    settings.labelFilter();
+    settings.runtimeOptions();
+    settings.names().preCache().ifPresent(NameFileReader::read);
+    settings.proxies().dns();
+    final NodeAddressing addressing = Node.check(settings.node(), settings.namedDevices());
+    settings.ipam(addressing, LeaseStore.inMemory());
+    settings
+        .policy(
+            new LocalIdentityAllocator(settings.fixedIdentities()),
+            new LocalCidrIdentityAllocator(),
+            PolicyStore.inMemory())
+        .conclude();
+    settings.masquerade().rules(addressing);
+    settings.datapath(addressing, Map.of(), Map.of(), true, PrefilterStore.inMemory());
+    MountPoint.BPF.check("bpf-root", settings.bpfRoot());
+    if (settings.cgroupRoot() != null) {
+      MountPoint.CGROUP.check("cgroup-root", settings.cgroupRoot());
+    }
+    settings.proxies().checkLogs();
+  }
+}
