@@ -75,7 +75,6 @@ import org.apache.logging.log4j.Logger;
  */
 final class Daemon implements AutoCloseable {
   private static final Logger LOGGER = LogManager.getLogger(Daemon.class);
-  private static final long LEAST_DESCRIPTORS = 256;
   private static final Duration STATE_RETRY = Duration.ofSeconds(1);
   private static final Duration ROUTING_POLL = Duration.ofSeconds(2);
   private static final Duration RULES_POLL = Duration.ofSeconds(1);
@@ -435,12 +434,17 @@ final class Daemon implements AutoCloseable {
   }
 
   /** Below the limit the agent could start, and would then fail in the middle of its work. */
-  private static void checkDescriptorLimit() {
+  private void checkDescriptorLimit() {
     final long limit = ProcessAttributes.descriptorLimit();
-    if (limit < LEAST_DESCRIPTORS) {
+    final int endpoints = DescriptorShares.storedEndpoints(settings.stateDirectory());
+    final long least = DescriptorShares.least(endpoints);
+    if (limit < least) {
       throw new OperationException(
-          "the limit of open files is %d, and the agent needs %d (ulimit -n, LimitNOFILE=)"
-              .formatted(limit, LEAST_DESCRIPTORS));
+          "the limit of open files is %d, and the agent needs %d%s (ulimit -n, LimitNOFILE=)"
+              .formatted(
+                  limit,
+                  least,
+                  endpoints == 0 ? "" : ", with " + endpoints + " endpoints of its state"));
     }
   }
 

@@ -2,6 +2,10 @@ package agent.launcher;
 
 import agent.dns.proxy.DnsProxyContext;
 import agent.l7proxy.HttpProxyContext;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.stream.Stream;
 
 /**
  * The shares of the descriptors of the process. What maps, links, programs, endpoints and state
@@ -19,6 +23,30 @@ record DescriptorShares(int api, DnsProxyContext.Limits dns, int http) {
 
   /** The agent has about 250 of its own, and three for each endpoint. */
   private static final long MOST_OTHERS = 4_096;
+
+  /** With this many the agent serves a few endpoints, both proxies and clients at once. */
+  private static final long LEAST = 384;
+
+  private static final int OF_ENDPOINT = 3;
+  private static final int FEW_ENDPOINTS = 8;
+
+  /** Returns how many endpoints the state of the previous run has. */
+  static int storedEndpoints(Path stateDirectory) {
+    try (Stream<Path> files = Files.list(stateDirectory.resolve("endpoints"))) {
+      return (int) files.filter(file -> file.toString().endsWith(".json")).count();
+    } catch (IOException none) {
+      return 0; // what cannot be read is told when it is restored
+    }
+  }
+
+  /**
+   * Returns the fewest descriptors with which an agent starts.
+   *
+   * @param endpoints how many it restores
+   */
+  static long least(int endpoints) {
+    return LEAST + OF_ENDPOINT * (long) Math.max(0, endpoints - FEW_ENDPOINTS);
+  }
 
   /**
    * Divides a number of descriptors.

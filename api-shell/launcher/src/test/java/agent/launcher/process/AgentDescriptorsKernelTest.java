@@ -33,6 +33,7 @@ import tools.jackson.databind.JsonNode;
 @KernelTest
 class AgentDescriptorsKernelTest {
   private static final int DESCRIPTORS = 400;
+  private static final int LEAST = 384;
   private static final int CLIENTS = 600;
   private static final int WRITES = 20;
 
@@ -132,6 +133,34 @@ class AgentDescriptorsKernelTest {
         .attempt("curl", "-s", "-o", "/dev/null", "-m", "20", "-w", "%{http_code}", url)
         .output()
         .strip();
+  }
+
+  /** The least limit with which the agent starts is one with which it serves. */
+  @Test
+  void shouldServeEndpointsAndARequestRuleWithTheLeastDescriptors() throws Exception {
+    final AgentProcess agent = node.launchWithDescriptors(LEAST).ready();
+    final List<TestWorkload> workloads = new ArrayList<>();
+    for (int i = 0; i < 4; i++) {
+      workloads.add(node.workload(agent, "w" + i, "app=w" + i));
+    }
+    node.keep(HttpOrigin.start(workloads.get(3).namespace(), 8080));
+    agent.expect(
+        200,
+        "PUT",
+        "/policy",
+        """
+        [{"endpointSelector": {"matchLabels": {"app": "w3"}},
+          "ingress": [{"toPorts": [{"ports": [{"port": "8080", "protocol": "TCP"}],
+                                    "rules": {"http": [{"path": "/public"}]}}]}]}]
+        """);
+    connectAll(agent, "");
+    for (int i = 0; i < 3; i++) {
+      assertEquals("200", curl(workloads.get(i), workloads.get(3), "/public"), agent.log());
+      assertEquals("403", curl(workloads.get(i), workloads.get(3), "/secret"), agent.log());
+    }
+    agent.expect(200, "GET", "/endpoint", null);
+    assertEquals(
+        "Ok", agent.expect(200, "GET", "/healthz", null).json().at("/agent/state").asString());
   }
 
   /** What cannot be removed without a descriptor is removed by the next run, at the latest. */

@@ -150,7 +150,7 @@ class AgentFilesKernelTest {
   void shouldEndWithACodeWhereDescriptorsAreTooFew() throws Exception {
     refused(
         1,
-        "the limit of open files is 200, and the agent needs 256 (ulimit -n, LimitNOFILE=)",
+        "the limit of open files is 200, and the agent needs 384 (ulimit -n, LimitNOFILE=)",
         node.launchWithDescriptors(200));
   }
 
