@@ -16,8 +16,10 @@ import agent.policy.request.RequestPolicies;
 import agent.server.monitor.AgentEvents;
 import agent.server.monitor.QuestionEvents;
 import agent.server.monitor.RequestEvents;
+import agent.types.IoFailure;
 import agent.types.IpAddress;
 import java.io.IOException;
+import java.nio.file.FileSystemException;
 import java.util.EnumMap;
 import java.util.EnumSet;
 import java.util.List;
@@ -188,10 +190,29 @@ final class NodeProxies implements AutoCloseable {
   }
 
   private synchronized void failed(RedirectKind kind, Exception failure) {
-    final String before = failures.put(kind, String.valueOf(failure.getMessage()));
+    final String reason =
+        failure instanceof IOException io ? IoFailure.sentence(io) : failure.getMessage();
+    final String text = option(kind, failure) + reason;
+    final String before = failures.put(kind, text);
     if (before == null) {
-      LOGGER.error("the {} proxy does not start: {}", kind, failure.getMessage(), failure);
+      LOGGER.error("the {} proxy does not start: {}", kind, text, failure);
     }
+  }
+
+  /** Returns the option that a failure is about; an empty text where it is about none. */
+  private static String option(RedirectKind kind, Exception failure) {
+    if (kind == RedirectKind.DNS) {
+      return "--tofqdns-proxy-port: ";
+    }
+    return failure instanceof FileSystemException ? "--access-log: " : "";
+  }
+
+  /** Returns why flows cannot be sent to these proxies; empty where they can. */
+  synchronized Optional<String> refusal(Set<RedirectKind> kinds) {
+    return kinds.stream()
+        .filter(kind -> !served.contains(kind) && failures.containsKey(kind))
+        .map(kind -> "the " + kind + " proxy does not start: " + failures.get(kind))
+        .findFirst();
   }
 
   private int startHttp() throws IOException {

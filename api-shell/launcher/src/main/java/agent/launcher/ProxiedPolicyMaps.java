@@ -6,8 +6,10 @@ import agent.datapath.manager.spec.PolicyDelta;
 import agent.datapath.manager.spec.PolicyEntry;
 import agent.datapath.manager.spec.PolicyMapProxy;
 import agent.maps.layout.RedirectKind;
+import agent.types.OperationException;
 import java.util.Collection;
 import java.util.EnumSet;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -32,7 +34,23 @@ final class ProxiedPolicyMaps implements PolicyMapProxy {
   public CompletableFuture<Map<Integer, RuntimeException>> apply(List<PolicyChange> changes) {
     final Set<RedirectKind> kinds = EnumSet.noneOf(RedirectKind.class);
     changes.forEach(change -> add(change.delta().upserts(), kinds));
-    return with(kinds, () -> maps.apply(changes));
+    return with(kinds, () -> maps.apply(changes))
+        .thenApply(failures -> proxies.serves(kinds) ? failures : refused(changes, failures));
+  }
+
+  /** Adds the changes that send flows to a proxy that does not run: those would be dropped. */
+  private Map<Integer, RuntimeException> refused(
+      List<PolicyChange> changes, Map<Integer, RuntimeException> failures) {
+    final Map<Integer, RuntimeException> all = new HashMap<>(failures);
+    for (final PolicyChange change : changes) {
+      final Set<RedirectKind> kinds = EnumSet.noneOf(RedirectKind.class);
+      add(change.delta().upserts(), kinds);
+      proxies
+          .refusal(kinds)
+          .ifPresent(
+              reason -> all.putIfAbsent(change.endpointId(), new OperationException(reason)));
+    }
+    return all;
   }
 
   @Override

@@ -73,10 +73,12 @@ class ProxiedPolicyMapsTest {
   }
 
   private CompletableFuture<?> apply(int endpointId, PolicyEntry... upserts) {
-    return proxied.apply(
-        List.of(
-            new PolicyMapProxy.PolicyChange(
-                endpointId, 0, new PolicyDelta(List.of(upserts), List.of()))));
+    return proxied.apply(List.of(change(endpointId, upserts)));
+  }
+
+  private static PolicyMapProxy.PolicyChange change(int endpointId, PolicyEntry... upserts) {
+    return new PolicyMapProxy.PolicyChange(
+        endpointId, 0, new PolicyDelta(List.of(upserts), List.of()));
   }
 
   private static void await(CompletableFuture<?> future) throws Exception {
@@ -107,6 +109,19 @@ class ProxiedPolicyMapsTest {
     await(apply(1, TO_HTTP));
     assertEquals(List.of("1 0"), written);
     assertFalse(bench.proxies.serves(Set.of(RedirectKind.HTTP)));
+  }
+
+  /** A rule whose port drops everything is not answered as one that works. */
+  @Test
+  void shouldFailTheChangesThatSendFlowsToAProxyThatDoesNotStart() throws Exception {
+    bench.hasAddress = false;
+    final Map<Integer, RuntimeException> failures =
+        proxied.apply(List.of(change(1, TO_HTTP), change(2, ALLOW))).get(30, TimeUnit.SECONDS);
+    assertEquals(Set.of(1), failures.keySet());
+    final String message = failures.get(1).getMessage();
+    assertTrue(message.startsWith("the HTTP proxy does not start: "), message);
+    bench.hasAddress = true;
+    assertEquals(Map.of(), proxied.apply(List.of(change(1, TO_HTTP))).get(30, TimeUnit.SECONDS));
   }
 
   @Test
