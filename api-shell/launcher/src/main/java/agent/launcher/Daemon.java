@@ -264,7 +264,8 @@ final class Daemon implements AutoCloseable {
   /** Has the API answer while the agent starts, and serves the metrics that there are by now. */
   private ApiConnectionView serveStarting(DaemonRoutes routes) throws IOException {
     server = keep(ApiServer.start(settings.api(events), routes.starting()));
-    final ApiConnectionView connections = new ApiConnectionView(server::connections);
+    final ApiConnectionView connections =
+        new ApiConnectionView(server::connections, server::socketFault);
     routes.add(connections);
     routes.add(new BuildMetricSource(Version.number(), Version.commit(), settings.agentLabels()));
     serveMetrics(routes);

@@ -7,6 +7,7 @@ import io.undertow.UndertowOptions;
 import io.undertow.server.DefaultByteBufferPool;
 import io.undertow.server.protocol.http.HttpOpenListener;
 import java.io.IOException;
+import java.util.Optional;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import org.xnio.OptionMap;
@@ -95,6 +96,11 @@ public final class ApiServer implements AutoCloseable {
   /** Returns the connections of clients. */
   public ConnectionCounts connections() {
     return listener.counts();
+  }
+
+  /** Returns why no client finds the socket; empty where its file is in its place. */
+  public Optional<String> socketFault() {
+    return listener.fault();
   }
 
   /** Returns how many changing calls were carried out. */

@@ -5,6 +5,7 @@ import agent.server.metrics.MetricFamily;
 import agent.server.metrics.MetricRegistry;
 import agent.server.socket.ConnectionCounts;
 import java.util.List;
+import java.util.Optional;
 import java.util.function.Supplier;
 
 /** Metrics and health of the connections of API clients. */
@@ -13,14 +14,17 @@ public final class ApiConnectionView implements MetricRegistry.Source, HealthBoa
   public static final String MODULE = "api-connections";
 
   private final Supplier<ConnectionCounts> counts;
+  private final Supplier<Optional<String>> fault;
 
   /**
    * Creates the view.
    *
    * @param counts reads the connections as they are now
+   * @param fault reads why no client finds the socket
    */
-  public ApiConnectionView(Supplier<ConnectionCounts> counts) {
+  public ApiConnectionView(Supplier<ConnectionCounts> counts, Supplier<Optional<String>> fault) {
     this.counts = counts;
+    this.fault = fault;
   }
 
   @Override
@@ -42,6 +46,10 @@ public final class ApiConnectionView implements MetricRegistry.Source, HealthBoa
 
   @Override
   public HealthBoard.Reading read() {
+    final Optional<String> lost = fault.get();
+    if (lost.isPresent()) {
+      return HealthBoard.Reading.stopped("no new client finds the socket: " + lost.get());
+    }
     final ConnectionCounts now = counts.get();
     return now.isFull()
         ? HealthBoard.Reading.degraded(

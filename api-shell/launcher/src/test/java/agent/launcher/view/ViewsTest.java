@@ -13,6 +13,7 @@ import agent.server.metrics.MetricText;
 import agent.server.socket.ConnectionCounts;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import org.junit.jupiter.api.Test;
 
 /** What the API shows of the configuration, the connections and a daemon that starts. */
@@ -52,7 +53,7 @@ class ViewsTest {
   @Test
   void shouldCountTheConnectionsAndSayWhenNewClientsWait() {
     final ApiConnectionView free =
-        new ApiConnectionView(() -> new ConnectionCounts(3, 2, 8, 11, false));
+        new ApiConnectionView(() -> new ConnectionCounts(3, 2, 8, 11, false), Optional::empty);
     assertEquals(
         """
         # HELP agent_api_connections Connections of API clients
@@ -73,7 +74,8 @@ class ViewsTest {
     assertEquals(Reading.ok("3 of 8 connections are open"), free.read());
     assertEquals(
         Reading.degraded("all 8 connections are in use: new clients wait"),
-        new ApiConnectionView(() -> new ConnectionCounts(8, 8, 8, 0, true)).read());
+        new ApiConnectionView(() -> new ConnectionCounts(8, 8, 8, 0, true), Optional::empty)
+            .read());
   }
 
   @Test

@@ -91,6 +91,11 @@ final class OpenConnections {
     }
   }
 
+  /** Runs a task again and again, on no I/O thread. */
+  void repeat(Runnable task, long intervalMs) {
+    watcher.scheduleWithFixedDelay(task, intervalMs, intervalMs, TimeUnit.MILLISECONDS);
+  }
+
   /** Ends the thread that looks for clients that have gone. */
   void close() {
     watcher.shutdownNow();

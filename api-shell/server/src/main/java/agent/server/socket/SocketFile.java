@@ -127,13 +127,27 @@ public final class SocketFile {
 
   /** Removes the file, unless another one is in its place. */
   public void remove() throws IOException {
-    if (fileKey != null
-        && Files.exists(path, LinkOption.NOFOLLOW_LINKS)
-        && fileKey.equals(
-            Files.readAttributes(path, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS)
-                .fileKey())) {
+    if (isInPlace()) {
       Files.deleteIfExists(path);
     }
+  }
+
+  /** Returns whether the file is the one that was created here. */
+  boolean isInPlace() {
+    try {
+      return fileKey != null
+          && Files.exists(path, LinkOption.NOFOLLOW_LINKS)
+          && fileKey.equals(
+              Files.readAttributes(path, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS)
+                  .fileKey());
+    } catch (IOException gone) {
+      return false;
+    }
+  }
+
+  @Override
+  public String toString() {
+    return path.toString();
   }
 
   /** Creates the missing directories on the path; the mask of the process does not apply. */

@@ -6,6 +6,7 @@ import java.nio.channels.SelectionKey;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.nio.file.Path;
+import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
@@ -22,6 +23,7 @@ public final class UnixSocketListener implements AutoCloseable {
   private static final int ACCEPTS_PER_WAKEUP = 64;
   private static final long BACKOFF_MS = 100;
   private static final long ROOM_CHECK_MS = 20;
+  private static final long FILE_CHECK_MS = 1_000;
   private static final long JOIN_MS = 2_000;
 
   /** Accepts a client of a listening socket. */
@@ -32,7 +34,8 @@ public final class UnixSocketListener implements AutoCloseable {
   }
 
   private final SocketFile file;
-  private final ServerSocketChannel server;
+  private final String group;
+  private volatile ServerSocketChannel server; // replaced by the first I/O thread only
   private final UnixIoThread[] ioThreads;
   private final ChannelListener<? super StreamConnection> openListener;
   private final Acceptor acceptor;
@@ -43,6 +46,8 @@ public final class UnixSocketListener implements AutoCloseable {
   private boolean isFailing;
   private volatile boolean isPaused; // written by the first I/O thread only, as is retry
   private XnioExecutor.Key retry;
+  private volatile boolean isStopped;
+  private volatile String fault;
 
   /**
    * Binds the socket; no client is accepted before {@link #start()}.
@@ -87,6 +92,7 @@ public final class UnixSocketListener implements AutoCloseable {
     this.acceptor = acceptor;
     this.stallLimitNs = TimeUnit.MILLISECONDS.toNanos(stallLimitMs);
     connections = new OpenConnections(maxConnections, this::onRoom);
+    this.group = group;
     file = new SocketFile(path);
     server = file.listen(group);
     ioThreads = new UnixIoThread[ioThreadCount];
@@ -101,6 +107,45 @@ public final class UnixSocketListener implements AutoCloseable {
       ioThread.start();
     }
     key = ioThreads[0].register(server, SelectionKey.OP_ACCEPT, readyOps -> acceptSome());
+    connections.repeat(this::checkFile, FILE_CHECK_MS);
+  }
+
+  private void checkFile() {
+    if (!isStopped && !file.isInPlace()) {
+      ioThreads[0].execute(this::listenAgain);
+    }
+  }
+
+  /**
+   * Makes the file again that was removed or replaced; what another process has put in its place
+   * stays.
+   */
+  private void listenAgain() {
+    if (isStopped || file.isInPlace()) {
+      return;
+    }
+    try {
+      final ServerSocketChannel before = server;
+      server = file.listen(group);
+      if (isPaused) {
+        isPaused = false;
+        retry.remove();
+      }
+      key = ioThreads[0].register(server, SelectionKey.OP_ACCEPT, readyOps -> acceptSome());
+      before.close();
+      fault = null;
+      LOGGER.warn("API socket {}: its file was removed or replaced, and is made again", file);
+    } catch (IOException | RuntimeException failure) {
+      if (!String.valueOf(failure.getMessage()).equals(fault)) {
+        LOGGER.error("API socket: its file is gone: {}", failure.getMessage());
+      }
+      fault = String.valueOf(failure.getMessage());
+    }
+  }
+
+  /** Returns why no client finds the socket; empty where its file is in its place. */
+  public Optional<String> fault() {
+    return Optional.ofNullable(fault);
   }
 
   private void acceptSome() {
@@ -191,6 +236,7 @@ public final class UnixSocketListener implements AutoCloseable {
 
   /** Stops accepting and removes the socket's file; connections stay. */
   public void stopAccepting() throws IOException {
+    isStopped = true;
     server.close();
     ioThreads[0].wakeup();
     file.remove();

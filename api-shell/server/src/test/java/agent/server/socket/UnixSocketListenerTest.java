@@ -317,6 +317,57 @@ class UnixSocketListenerTest {
   }
 
   @Test
+  void shouldMakeItsFileAgainWhereItIsRemovedOrReplaced() throws Exception {
+    final Path socket = directory.resolve("socket");
+    try (UnixSocketListener listener = listener(1, 8)) {
+      listener.start();
+      connect();
+      final UnixStreamConnection kept = next();
+      Files.delete(socket);
+      until(() -> Files.exists(socket));
+      connect();
+      assertTrue(next().isOpen());
+      try (ServerSocketChannel abandoned = ServerSocketChannel.open(StandardProtocolFamily.UNIX)) {
+        Files.delete(socket);
+        abandoned.bind(UnixDomainSocketAddress.of(socket));
+      }
+      until(() -> isConnected());
+      assertTrue(next().isOpen());
+      assertTrue(kept.isOpen());
+      assertTrue(listener.fault().isEmpty());
+    }
+    assertFalse(Files.exists(socket));
+  }
+
+  private boolean isConnected() {
+    try {
+      connect();
+      return true;
+    } catch (IOException notYet) {
+      return false;
+    }
+  }
+
+  @Test
+  void shouldTellThatAnotherFileIsInThePlaceOfItsSocketAndLeaveIt() throws Exception {
+    final Path socket = directory.resolve("socket");
+    try (UnixSocketListener listener = listener(1, 8)) {
+      listener.start();
+      Files.delete(socket);
+      Files.writeString(socket, "precious");
+      until(() -> listener.fault().isPresent());
+      assertTrue(
+          listener.fault().get().endsWith("a file that is not a socket is in its place"),
+          listener.fault().get());
+      assertEquals("precious", Files.readString(socket));
+      Files.delete(socket);
+      until(() -> listener.fault().isEmpty());
+      connect();
+      assertTrue(next().isOpen());
+    }
+  }
+
+  @Test
   void shouldEndItsThreadsAndRemoveItsSocket() throws Exception {
     final UnixSocketListener listener = listener(2, 8);
     listener.start();
