@@ -23,6 +23,7 @@ import agent.launcher.view.BuildMetricSource;
 import agent.launcher.view.ConfigurationView;
 import agent.launcher.view.EndpointModuleHealth;
 import agent.launcher.view.HostRoutingHealth;
+import agent.launcher.view.NodeAddressHealth;
 import agent.launcher.view.PeriodicController;
 import agent.launcher.view.StartedParts;
 import agent.maps.layout.ServiceForwarding;
@@ -298,6 +299,7 @@ final class Daemon implements AutoCloseable {
       DatapathManager datapath,
       AtomicReference<NodeInventory> inventory) {
     load.enable(settings.logsSystemLoad());
+    addAddresses(datapath.health(), node, inventory);
     return new ArrayList<>(
         List.of(
             controller("state-write-retry", STATE_RETRY, state::retry),
@@ -396,6 +398,13 @@ final class Daemon implements AutoCloseable {
 
   private static PeriodicController controller(String name, Duration interval, Runnable task) {
     return new PeriodicController(name, interval, InstantSource.system(), task);
+  }
+
+  private static void addAddresses(
+      HealthBoard health, Node node, AtomicReference<NodeInventory> inventory) {
+    health.add(
+        NodeAddressHealth.MODULE,
+        new NodeAddressHealth(node.addressing(), () -> inventory.get().addresses()));
   }
 
   private static void addModules(
