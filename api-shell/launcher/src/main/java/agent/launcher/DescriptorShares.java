@@ -35,7 +35,7 @@ record DescriptorShares(int api, DnsProxyContext.Limits dns, int http) {
     try (Stream<Path> files = Files.list(stateDirectory.resolve("endpoints"))) {
       return (int) files.filter(file -> file.toString().endsWith(".json")).count();
     } catch (IOException none) {
-      return 0; // what cannot be read is told when it is restored
+      return 0; // what cannot be read is reported when it is restored
     }
   }
 

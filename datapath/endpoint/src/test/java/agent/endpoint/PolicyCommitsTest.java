@@ -14,6 +14,7 @@ import agent.policy.CommittedRules;
 import agent.policy.PolicyChange;
 import agent.policy.PolicySnapshot;
 import agent.policy.PolicyState;
+import agent.policy.Replacement;
 import agent.policy.spec.RuleSpec;
 import agent.types.IpAddress;
 import agent.types.OperationException;
@@ -42,6 +43,12 @@ class PolicyCommitsTest {
 
   private void change(RuleSpec rule) {
     answers.add(agent.importing(rule));
+  }
+
+  /** Adds a rule that replaces none. */
+  private void add(RuleSpec rule) {
+    final var none = Replacement.of(false, List.of());
+    answers.add(agent.conductor.policy().change(PolicyChange.add(List.of(rule), none)));
   }
 
   /** Runs the conductor until every change has its answer. */
@@ -179,8 +186,8 @@ class PolicyCommitsTest {
     agent.importRules(rule(0));
     agent.rules.save(new PolicyState(0, List.of(), List.of()));
     agent.restart();
-    change(rule(1));
-    change(rule(2));
+    add(rule(1));
+    add(rule(2));
     answers.add(agent.conductor.policy().change(PolicyChange.delete(List.of())));
     change(rule(3));
     answerAll();

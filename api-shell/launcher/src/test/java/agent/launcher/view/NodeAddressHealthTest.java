@@ -42,6 +42,7 @@ class NodeAddressHealthTest {
     assertEquals(
         HealthBoard.Reading.ok("the node has its addresses"),
         read(ipv4, FamilyAddressing.DISABLED));
+    present.add(local(IpAddress.parse("fd00::1")));
     assertEquals(
         HealthBoard.Reading.ok("the node has its addresses"),
         read(ipv4, FamilyAddressing.of(null, Prefix.parse("fd00::/96"))));

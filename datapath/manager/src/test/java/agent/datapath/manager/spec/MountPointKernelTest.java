@@ -83,12 +83,12 @@ class MountPointKernelTest {
   @Test
   void shouldMountNothingInTheFolderOfAnotherUser() throws IOException {
     final Path folder = Files.createDirectory(directory.resolve("home"));
-    Commands.run("chown", "nobody", folder.toString());
-    final String message = "the directory '" + folder + "' belongs to nobody";
+    Commands.run("chown", "daemon", folder.toString());
+    final String message = "the directory '" + folder + "' belongs to daemon";
     assertRefused(folder, message);
     assertRefused(folder.resolve("a/b"), message);
     final Path link = Files.createSymbolicLink(directory.resolve("link"), folder);
-    assertRefused(link.resolve("a"), "the directory '" + link + "' belongs to nobody");
+    assertRefused(link.resolve("a"), "the directory '" + link + "' belongs to daemon");
   }
 
   @Test
