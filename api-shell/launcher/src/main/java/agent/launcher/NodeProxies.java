@@ -38,13 +38,15 @@ import org.apache.logging.log4j.Logger;
 
 /**
  * The proxies of this node. Each is started when the first policy asks for it: most nodes have
- * none, and pay no memory for it. One that cannot be started is tried again with the next policy
- * that asks for it; until then what opens flows to it is dropped, and the health tells.
+ * none, and pay no memory for it. One that cannot be started is tried again every few seconds and
+ * with the next policy that asks for it; until then what opens flows to it is dropped, and the
+ * health tells.
  */
 final class NodeProxies implements AutoCloseable {
   static final String MODULE = "proxies";
 
   private static final int ENFORCE_SECONDS = 5;
+  private static final int RETRY_SECONDS = 5;
   private static final Logger LOGGER = LogManager.getLogger(NodeProxies.class);
 
   private final RedirectProxy redirect;
@@ -195,8 +197,20 @@ final class NodeProxies implements AutoCloseable {
     final String text = option(kind, failure) + reason;
     final String before = failures.put(kind, text);
     if (before == null) {
-      LOGGER.error("the {} proxy does not start: {}", kind, text, failure);
+      LOGGER.error("the {} proxy does not start: {}; it is tried again", kind, text, failure);
+      retry(kind);
     }
+  }
+
+  private void retry(RedirectKind kind) {
+    CompletableFuture.delayedExecutor(RETRY_SECONDS, TimeUnit.SECONDS, starting)
+        .execute(
+            () -> {
+              start(kind);
+              if (!serves(Set.of(kind))) {
+                retry(kind);
+              }
+            });
   }
 
   /** Returns the option that a failure is about; an empty text where it is about none. */

@@ -6,12 +6,11 @@ import agent.datapath.manager.spec.PolicyDelta;
 import agent.datapath.manager.spec.PolicyEntry;
 import agent.datapath.manager.spec.PolicyMapProxy;
 import agent.maps.layout.RedirectKind;
-import agent.types.OperationException;
 import java.util.Collection;
 import java.util.EnumSet;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Supplier;
@@ -34,23 +33,14 @@ final class ProxiedPolicyMaps implements PolicyMapProxy {
   public CompletableFuture<Map<Integer, RuntimeException>> apply(List<PolicyChange> changes) {
     final Set<RedirectKind> kinds = EnumSet.noneOf(RedirectKind.class);
     changes.forEach(change -> add(change.delta().upserts(), kinds));
-    return with(kinds, () -> maps.apply(changes))
-        .thenApply(failures -> proxies.serves(kinds) ? failures : refused(changes, failures));
+    return with(kinds, () -> maps.apply(changes));
   }
 
-  /** Adds the changes that send flows to a proxy that does not run: those would be dropped. */
-  private Map<Integer, RuntimeException> refused(
-      List<PolicyChange> changes, Map<Integer, RuntimeException> failures) {
-    final Map<Integer, RuntimeException> all = new HashMap<>(failures);
-    for (final PolicyChange change : changes) {
-      final Set<RedirectKind> kinds = EnumSet.noneOf(RedirectKind.class);
-      add(change.delta().upserts(), kinds);
-      proxies
-          .refusal(kinds)
-          .ifPresent(
-              reason -> all.putIfAbsent(change.endpointId(), new OperationException(reason)));
-    }
-    return all;
+  @Override
+  public Optional<String> unserved(Collection<PolicyEntry> entries) {
+    final Set<RedirectKind> kinds = EnumSet.noneOf(RedirectKind.class);
+    add(entries, kinds);
+    return proxies.refusal(kinds);
   }
 
   @Override

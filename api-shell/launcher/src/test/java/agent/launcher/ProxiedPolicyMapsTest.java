@@ -17,6 +17,7 @@ import agent.types.OperationException;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -113,15 +114,15 @@ class ProxiedPolicyMapsTest {
 
   /** A rule whose port drops everything is not answered as one that works. */
   @Test
-  void shouldFailTheChangesThatSendFlowsToAProxyThatDoesNotStart() throws Exception {
+  void shouldSayWhyFlowsOfEntriesAreDroppedWhileTheirProxyDoesNotStart() throws Exception {
     bench.hasAddress = false;
-    final Map<Integer, RuntimeException> failures =
-        proxied.apply(List.of(change(1, TO_HTTP), change(2, ALLOW))).get(30, TimeUnit.SECONDS);
-    assertEquals(Set.of(1), failures.keySet());
-    final String message = failures.get(1).getMessage();
-    assertTrue(message.startsWith("the HTTP proxy does not start: "), message);
+    await(apply(1, TO_HTTP));
+    final String reason = proxied.unserved(List.of(ALLOW, TO_HTTP)).orElseThrow();
+    assertTrue(reason.startsWith("the HTTP proxy does not start: "), reason);
+    assertEquals(Optional.empty(), proxied.unserved(List.of(ALLOW, TO_DNS)));
     bench.hasAddress = true;
-    assertEquals(Map.of(), proxied.apply(List.of(change(1, TO_HTTP))).get(30, TimeUnit.SECONDS));
+    await(apply(1, TO_HTTP));
+    assertEquals(Optional.empty(), proxied.unserved(List.of(TO_HTTP)));
   }
 
   @Test

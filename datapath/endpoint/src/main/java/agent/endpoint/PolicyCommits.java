@@ -95,7 +95,9 @@ final class PolicyCommits {
     for (final PolicyCommit commit : commits) {
       final List<Waiting> part = group.subList(first, first + commit.results().size());
       first += part.size();
-      final CompletableFuture<Void> written = realization.realize(commit.update());
+      final PolicyUpdate update = commit.update();
+      final CompletableFuture<Void> written =
+          realization.realize(update).thenRun(() -> realization.requireServed(update));
       realized = realized.thenCompose(done -> answered(part, commit, written, isHeld));
     }
     realized.whenCompleteAsync(

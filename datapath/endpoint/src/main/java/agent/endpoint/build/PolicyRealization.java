@@ -10,8 +10,12 @@ import agent.ipcache.Ipcache;
 import agent.policy.PolicyEngine;
 import agent.policy.PolicyUpdate;
 import agent.policy.ResolvedPolicy;
+import agent.types.OperationException;
+import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.UnaryOperator;
+import java.util.stream.Stream;
 
 /**
  * Realizes policy updates one after another, in the order of the engine: each is a difference to
@@ -60,6 +64,23 @@ public final class PolicyRealization {
     final UpdateRealization run =
         new UpdateRealization(update, registry, journal, policyMaps, ipcache, engine);
     return enqueue(run::addTo);
+  }
+
+  /**
+   * Checks that a realized update sends flows only to proxies that run.
+   *
+   * @throws OperationException where one does not start, so that these flows are dropped
+   */
+  public void requireServed(PolicyUpdate update) {
+    Stream.of(update.bridges(), update.endpoints(), update.cleanups())
+        .flatMap(List::stream)
+        .map(change -> policyMaps.unserved(change.diff().upserts()))
+        .flatMap(Optional::stream)
+        .findFirst()
+        .ifPresent(
+            reason -> {
+              throw new OperationException(reason);
+            });
   }
 
   /** Realizes the policy changes caused by identities that were added or removed. */

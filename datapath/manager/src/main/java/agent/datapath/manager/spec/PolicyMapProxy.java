@@ -3,6 +3,7 @@ package agent.datapath.manager.spec;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 
 /**
@@ -61,6 +62,14 @@ public interface PolicyMapProxy {
    */
   default CompletableFuture<Void> enforceOnOpenFlows() {
     return CompletableFuture.completedFuture(null);
+  }
+
+  /**
+   * Returns why flows that written entries send to a proxy are dropped; empty where each has its
+   * proxy.
+   */
+  default Optional<String> unserved(Collection<PolicyEntry> entries) {
+    return Optional.empty();
   }
 
   /** Synchronizes the policy map of an endpoint that shares it with no other. */
