@@ -44,6 +44,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** A file that others have removed is not one that was never written. */
 class MissingFilesTest {
@@ -504,6 +505,21 @@ class MissingFilesTest {
     reopen();
     assertEquals(List.of(), state.nameStore().load());
     assertEquals(Level.OK, state.faults().read().level());
+  }
+
+  /** As a former release, and a run that was killed behind its first part, leave one. */
+  @ParameterizedTest
+  @ValueSource(strings = {"null", "beginning of zeros", "a bit"})
+  void shouldNotReadADamagedJournalWithoutItsNameAsAnEmptyOne(String damage) throws Exception {
+    state.nameStore().append(List.of(lookup()));
+    state.nameStore().sync();
+    reopen();
+    Files.deleteIfExists(directory.resolve("written/names.added-1"));
+    damages().get(damage).to(directory.resolve("names/added-1.json"));
+    reopen();
+    final String message =
+        assertThrows(UnreadableStateException.class, state.nameStore()::load).getMessage();
+    assertTrue(message.contains("added-1.json"), message);
   }
 
   static Stream<String> damagesByName() {
