@@ -17,6 +17,8 @@ import java.util.Map;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import tools.jackson.databind.JsonNode;
 
 /** What cannot be read at the start closes, it does not open. */
@@ -160,9 +162,11 @@ class AgentUnreadableStateKernelTest {
     assertTrue(Files.isSymbolicLink(file.resolveSibling("rules.json.corrupt-1")));
   }
 
-  /** Nothing is left in the kernel, as after a reboot, and the rules are gone. */
-  @Test
-  void shouldCloseWorkloadsWhoseRulesAreMissingAndThatTheKernelHasNoPolicyOf() throws Exception {
+  /** Nothing is left in the kernel, as after a reboot, or no program; and the rules are gone. */
+  @ParameterizedTest
+  @ValueSource(strings = {"all", "to_endpoint", "from_endpoint"})
+  void shouldCloseWorkloadsWhoseRulesAreMissingAndThatTheKernelHasNoPolicyOf(String lost)
+      throws Exception {
     agent = node.agent();
     final TestWorkload frontend = node.workload(agent, "frontend", "app=frontend");
     final TestWorkload backend = node.workload(agent, "backend", "app=backend");
@@ -172,7 +176,9 @@ class AgentUnreadableStateKernelTest {
     assertReached(true, frontend.namespace(), backend.ipv4(), "before");
     agent.kill();
     for (final Path pin : PinnedObjects.pins(node.bpfRoot().resolve("agent"))) {
-      Files.delete(pin);
+      if (lost.equals("all") || pin.endsWith(lost)) {
+        Files.delete(pin);
+      }
     }
     Files.delete(node.state().resolve("policy/rules.json"));
     Files.deleteIfExists(node.state().resolve("policy/rules-copy.json"));

@@ -136,7 +136,8 @@ public final class Restoration {
   public CompletableFuture<RestoreReport> restore() {
     final CompletableFuture<RestoreReport> result = new CompletableFuture<>();
     final CompletableFuture<Set<Integer>> known = datapath.known();
-    final CompletableFuture<Set<Integer>> enforced = datapath.enforced();
+    final CompletableFuture<Set<Integer>> enforced =
+        live.engine().isHeld() ? datapath.enforced() : CompletableFuture.completedFuture(Set.of());
     final CompletableFuture<Set<Integer>> remembered = datapath.rememberedRemovals();
     final StepSequence steps = new StepSequence(conductor::wake);
     steps
@@ -286,7 +287,7 @@ public final class Restoration {
     return endpoints.stream().gather(Gatherers.windowFixed(BATCH)).toList();
   }
 
-  /** An endpoint that the kernel has no policy of is closed while the rules cannot be read. */
+  /** An endpoint whose policy the kernel does not enforce is closed while rules cannot be read. */
   private void resolve(Endpoint endpoint, Set<Integer> enforced) {
     final int id = endpoint.id();
     if (live.engine().isHeld() && enforced.contains(id)) {

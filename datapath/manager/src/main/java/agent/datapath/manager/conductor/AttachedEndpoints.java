@@ -18,6 +18,7 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Function;
+import java.util.stream.Collectors;
 import org.agrona.collections.Int2IntCounterMap;
 import org.agrona.collections.Int2ObjectHashMap;
 
@@ -259,7 +260,16 @@ public final class AttachedEndpoints implements EndpointProxy {
 
   @Override
   public CompletableFuture<Set<Integer>> enforced() {
-    return conductor.submit(policyMaps::endpointIds);
+    return conductor.submit(
+        () ->
+            policyMaps.endpointIds().stream()
+                .filter(this::isJudged)
+                .collect(Collectors.toCollection(TreeSet::new)));
+  }
+
+  private boolean isJudged(int id) {
+    final int ifindex = entries.current(id).ifindex();
+    return ifindex != 0 && attachments.isAttached(id, ifindex, "endpoint " + id);
   }
 
   @Override

@@ -84,8 +84,8 @@ public interface EndpointProxy {
   CompletableFuture<Set<Integer>> known();
 
   /**
-   * Returns the ids of endpoints whose policy the kernel holds, including those of a previous run:
-   * those of {@link #known} that have a policy map.
+   * Returns the ids of endpoints whose policy the kernel enforces, including those of a previous
+   * run: those of {@link #known} that have a policy map, and programs on both hooks.
    */
   CompletableFuture<Set<Integer>> enforced();
 
