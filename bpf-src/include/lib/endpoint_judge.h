@@ -81,6 +81,9 @@ static __always_inline int endpoint_follow_slowly(struct __sk_buff *skb, const s
 	change = conntrack_advance(entry, side, &segment, judgement->now);
 	if (change == CONNTRACK_REFRESHED)
 		route_refresh(skb, entry, side, packet->family, endpoint);
+	else if (change == CONNTRACK_STATE_CHANGED && hook == METRICS_EGRESS &&
+		 unlikely(overflow_flow_is_answered(entry->flags, packet->protocol)))
+		flow_note_answer(packet, judgement->now);
 	if (change != CONNTRACK_UNCHANGED)
 		packet_tell_other_leg(skb, packet, entry, side, &segment, judgement->now);
 	if (hook == METRICS_INGRESS)

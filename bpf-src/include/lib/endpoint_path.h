@@ -155,13 +155,46 @@ static __always_inline bool endpoint_may_follow(const struct __sk_buff *skb, con
 	       (likely(!ENDPOINT_OPTION(TRACE_NOTIFICATION)) || conntrack_rests(entry, source_side, segment, now));
 }
 
+/* Remembers the connection of an answer that the quick parser reads, and whose entry is in the overflow. */
+__global int endpoint_note_answer(struct __sk_buff *skb, __u64 now)
+{
+	struct quick_l4 l4;
+
+	if (!skb)
+		return 0;
+	if (skb->protocol == bpf_htons(ETH_P_IP)) {
+		struct conntrack4_key key __attribute__((aligned(8)));
+		const struct iphdr *ip = quick_parse_ipv4(skb, &l4);
+
+		if (!ip)
+			return 0;
+		conntrack4_key_of(&key, ip->saddr, ip->daddr, l4.source_port_be, l4.destination_port_be, IPPROTO_TCP);
+		overflow_flow_note((const __u64 *)&key, CONNTRACK4_KEY_WORDS, now);
+	} else {
+		struct conntrack6_key key __attribute__((aligned(8)));
+		const struct ipv6hdr *ip = quick_parse_ipv6(skb, &l4);
+
+		if (!ip)
+			return 0;
+		conntrack6_key_of(&key, (const union address *)&ip->saddr, (const union address *)&ip->daddr,
+				  l4.source_port_be, l4.destination_port_be, IPPROTO_TCP);
+		overflow_flow_note((const __u64 *)&key, CONNTRACK6_KEY_WORDS, now);
+	}
+	return 0;
+}
+
 static __always_inline void endpoint_advance(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
 					     struct conntrack_entry *entry, enum conntrack_side source_side,
 					     __u8 family, const struct segment *segment, enum metrics_direction hook,
 					     __u64 now)
 {
-	if (conntrack_advance_by(entry, source_side, segment, now) == CONNTRACK_REFRESHED)
+	const enum conntrack_change change = conntrack_advance_by(entry, source_side, segment, now);
+
+	if (change == CONNTRACK_REFRESHED)
 		route_refresh(skb, entry, source_side, family, endpoint);
+	else if (change == CONNTRACK_STATE_CHANGED && hook == METRICS_EGRESS &&
+		 unlikely(overflow_flow_is_answered(entry->flags, segment->protocol)))
+		endpoint_note_answer(skb, now);
 	if (hook == METRICS_INGRESS)
 		origin_remember(entry, source_side, receiving_ifindex(skb));
 }

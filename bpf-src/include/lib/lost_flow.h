@@ -5,6 +5,25 @@
 
 #include "lib/endpoint_record.h"
 
+/* Remembers the connection of an answer whose entry is in the overflow. */
+__global int flow_note_answer(const struct packet *packet, __u64 now)
+{
+	if (!packet)
+		return 0;
+	if (packet->family == FAMILY_IPV4) {
+		struct conntrack4_key key __attribute__((aligned(8)));
+
+		packet4_key(packet, &key);
+		overflow_flow_note((const __u64 *)&key, CONNTRACK4_KEY_WORDS, now);
+	} else {
+		struct conntrack6_key key __attribute__((aligned(8)));
+
+		packet6_key(packet, &key);
+		overflow_flow_note((const __u64 *)&key, CONNTRACK6_KEY_WORDS, now);
+	}
+	return 0;
+}
+
 /*
  * Returns whether this node may have had an entry of a TCP packet's connection, which is not there any more: tables have
  * been carried over a while ago, or its entry was where the kernel evicts some.

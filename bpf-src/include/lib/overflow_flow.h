@@ -2,10 +2,13 @@
 /*
  * Remembers the connections whose entries are in a table of the overflow, where the kernel evicts entries without a
  * word: a segment without an entry may belong to one of these, and to no other. Each has one slot, by its key, which a
- * later one takes over. A sweep that deletes an entry forgets its connection.
+ * later one takes over; so it has one from its first answer on, and what only opens connections takes none. A sweep
+ * that deletes an entry forgets its connection.
  */
 #ifndef AGENT_LIB_OVERFLOW_FLOW_H
 #define AGENT_LIB_OVERFLOW_FLOW_H
+
+#include <linux/in.h>
 
 #include "config/node_config.h"
 #include "lib/compiler.h"
@@ -20,6 +23,13 @@ struct overflow_flow {
 	__u64 put_ns;                    /* 0: none */
 };
 _Static_assert(sizeof(struct overflow_flow) == OVERFLOW_FLOW_BYTES, "overflow_flow");
+
+/* Returns whether an entry with these flags is one of the overflow that more than the opening segment has passed. */
+static __always_inline bool overflow_flow_is_answered(__u32 flags, __u8 protocol)
+{
+	return flags & CONNTRACK_OVERFLOW && flags & (CONNTRACK_SEEN_REPLY | CONNTRACK_SEEN_NON_SYN) &&
+	       protocol == IPPROTO_TCP;
+}
 
 static __always_inline struct overflow_flow *overflow_flow_slot(const __u64 *key, const __u32 words)
 {

@@ -118,6 +118,35 @@ class LostFlowKernelTest {
 
   @ParameterizedTest
   @EnumSource
+  void shouldRememberTheConnectionOfAnAnswerWithOptions(Family family) {
+    open(family, false);
+    evict(family);
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(80, 40000).ack()).passes();
+  }
+
+  /** Whoever only asks for connections takes no slot from others. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldGiveNoSlotToAConnectionThatIsNotAnswered(Family family) {
+    begin(family);
+    evict(family);
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(80, 40000).ack())
+        .dropsFor(DropReason.POLICY_DENIED);
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldRememberAConnectionThatIsOpenedAgainByAnAnswer(Family family) {
+    overflow(family);
+    age(21_590);
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(80, 40000).ack()).passes();
+    evict(family);
+    age(20);
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(80, 40000).ack()).passes();
+  }
+
+  @ParameterizedTest
+  @EnumSource
   void shouldForgetAnEvictedConnectionThatWouldHaveExpired(Family family) {
     overflow(family);
     age(21_601);
@@ -155,10 +184,26 @@ class LostFlowKernelTest {
   /** Opens a connection of the outside whose entry is in the overflow, and evicts it. */
   private void overflow(Family family) {
     open(family);
+    evict(family);
+  }
+
+  private void evict(Family family) {
     node.flows().deleteFromOverflow(family, ALICE, 80, PEER, 40000, TCP);
   }
 
   private void open(Family family) {
+    open(family, true);
+  }
+
+  private void open(Family family, boolean isQuick) {
+    begin(family);
+    node.fromWorkload(
+            ALICE, Family.slow(isQuick, family.packet(ALICE, PEER)).tcp(80, 40000).syn().ack())
+        .passes();
+  }
+
+  /** The outside asks for a connection. */
+  private void begin(Family family) {
     node.capacity(0, 100);
     node.policyOf(ALICE).allowFrom(PEER, TCP, 80).allowFrom(STRANGER, TCP, 80);
     node.toWorkload(ALICE, family.packet(PEER, ALICE).tcp(40000, 80).syn()).passes();
