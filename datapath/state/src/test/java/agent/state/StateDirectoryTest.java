@@ -3,7 +3,6 @@ package agent.state;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.types.Refusal;
 import java.io.IOException;
@@ -16,11 +15,6 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** Who may own the state directory and the path to it, and who may write to them. */
 class StateDirectoryTest {
-  private static final int ROOT = 0;
-  private static final int AGENT = 1200;
-  private static final int OTHER = 1300;
-  private static final int UNMAPPED = 65534;
-
   @TempDir private Path root;
   private Path parent;
   private Path directory;
@@ -117,25 +111,5 @@ class StateDirectoryTest {
     final Path link = Files.createSymbolicLink(root.resolve("link"), root.resolve("none"));
     assertRefused(link + ": it does not exist", link);
     assertRefused(link + "/state: " + link + ": it does not exist", link.resolve("state"));
-  }
-
-  @Test
-  void shouldTrustRootAndItselfAndNoOtherUser() {
-    assertTrue(StateDirectory.isTrusted(ROOT, AGENT, false, false));
-    assertTrue(StateDirectory.isTrusted(AGENT, AGENT, false, false));
-    assertFalse(StateDirectory.isTrusted(OTHER, AGENT, false, false));
-    assertFalse(StateDirectory.isTrusted(UNMAPPED, AGENT, false, false));
-  }
-
-  /** In a user namespace the directories of the real root belong to no user that it knows. */
-  @Test
-  void shouldTrustUnmappedOwnersWhereTheyCanBeRoot() {
-    assertTrue(StateDirectory.isTrusted(UNMAPPED, AGENT, true, false));
-    assertTrue(StateDirectory.isTrusted(ROOT, AGENT, true, false));
-    assertFalse(StateDirectory.isTrusted(OTHER, AGENT, true, false));
-    assertFalse(StateDirectory.isTrusted(UNMAPPED, AGENT, true, true), "the state directory");
-    assertTrue(StateDirectory.isTrusted(AGENT, AGENT, true, true));
-    assertTrue(StateDirectory.hasUnmappedUsers("         0       1000          1\n"));
-    assertFalse(StateDirectory.hasUnmappedUsers("         0          0 4294967295\n"));
   }
 }

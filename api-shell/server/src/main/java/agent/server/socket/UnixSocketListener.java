@@ -120,7 +120,7 @@ public final class UnixSocketListener implements AutoCloseable {
    * Makes the file again that was removed or replaced; what another process has put in its place
    * stays.
    */
-  private void listenAgain() {
+  private synchronized void listenAgain() {
     if (isStopped || file.isInPlace()) {
       return;
     }
@@ -235,7 +235,7 @@ public final class UnixSocketListener implements AutoCloseable {
   }
 
   /** Stops accepting and removes the socket's file; connections stay. */
-  public void stopAccepting() throws IOException {
+  public synchronized void stopAccepting() throws IOException {
     isStopped = true;
     server.close();
     ioThreads[0].wakeup();

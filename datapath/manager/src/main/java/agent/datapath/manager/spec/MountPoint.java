@@ -4,6 +4,7 @@ import agent.bindings.BindingsException;
 import agent.bindings.BpfFileSystem;
 import agent.bindings.CgroupFileSystem;
 import agent.types.IoFailure;
+import agent.types.OwnedPath;
 import agent.types.Refusal;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -18,7 +19,7 @@ import java.util.stream.Stream;
 
 /**
  * Where the agent mounts a file system of the kernel. It hides nothing: the folder is empty or not
- * there yet, and neither it nor the folder that it is created in belongs to another user.
+ * there yet, and neither it nor what leads to it belongs to another user.
  */
 public enum MountPoint {
   /** The file system of pins. */
@@ -27,7 +28,6 @@ public enum MountPoint {
   /** The file system of control groups. */
   CGROUP("cgroup2", CgroupFileSystem::isMounted, CgroupFileSystem::mount);
 
-  private static final Path SELF = Path.of("/proc/self");
   private static final String OWNER_ONLY = "rwx------";
 
   private final String type;
@@ -62,10 +62,7 @@ public enum MountPoint {
       if (!Files.isDirectory(owned)) {
         throw Refusal.invalid(option, "'" + owned + "' is not a directory");
       }
-      if (!Files.getOwner(owned).equals(Files.getOwner(SELF))) {
-        throw Refusal.invalid(
-            option, "the directory '" + owned + "' belongs to " + Files.getOwner(owned).getName());
-      }
+      OwnedPath.check(option, path);
     } catch (IOException failure) {
       throw Refusal.invalid(option, "'" + path + "': " + IoFailure.reason(failure));
     }

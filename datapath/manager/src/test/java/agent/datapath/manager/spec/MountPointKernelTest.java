@@ -84,11 +84,14 @@ class MountPointKernelTest {
   void shouldMountNothingInTheFolderOfAnotherUser() throws IOException {
     final Path folder = Files.createDirectory(directory.resolve("home"));
     Commands.run("chown", "daemon", folder.toString());
-    final String message = "the directory '" + folder + "' belongs to daemon";
-    assertRefused(folder, message);
-    assertRefused(folder.resolve("a/b"), message);
+    final String why = "it belongs to the user with number ";
+    assertRefused(folder, folder + ": " + why);
+    assertRefused(folder.resolve("a/b"), folder.resolve("a/b") + ": " + folder + ": " + why);
+    final Path ours = Files.createDirectory(folder.resolve("ours"));
+    assertRefused(ours, ours + ": " + folder + ": " + why);
+    assertRefused(ours.resolve("a"), ours.resolve("a") + ": " + folder + ": " + why);
     final Path link = Files.createSymbolicLink(directory.resolve("link"), folder);
-    assertRefused(link.resolve("a"), "the directory '" + link + "' belongs to daemon");
+    assertRefused(link.resolve("a"), link.resolve("a") + ": " + folder + ": " + why);
   }
 
   @Test
