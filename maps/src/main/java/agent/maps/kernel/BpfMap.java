@@ -91,12 +91,23 @@ public final class BpfMap implements AutoCloseable {
    * @throws BpfMapException if no map has the id
    */
   public static BpfMap openById(int id, MapDefinition definition) {
+    return openById(id, definition, "");
+  }
+
+  /**
+   * Opens a map that is or shall be pinned.
+   *
+   * @param id the kernel's id of the map
+   * @param pinPath path of the map's pin
+   * @throws BpfMapException if no map has the id
+   */
+  public static BpfMap openById(int id, MapDefinition definition, String pinPath) {
     final int fd = MapCalls.openById(id);
     if (fd < 0) {
       throw new BpfMapException(
           "map %s: open id %d: %s".formatted(definition.name(), id, Errno.name(fd)), -fd);
     }
-    return adopt(fd, definition, "");
+    return adopt(fd, definition, pinPath);
   }
 
   /** Returns the full name; the kernel stores only its first 15 characters. */

@@ -6,8 +6,8 @@ import org.agrona.concurrent.UnsafeBuffer;
 
 /**
  * The map {@code flow_usage}, accessed through mapped memory without system calls: the conntrack
- * entries of each endpoint, and those of the node at index 0. The thread of the sweeps writes;
- * every thread reads.
+ * entries of each endpoint, and those of the node at index 0. The thread of the sweeps writes, and
+ * another one what it has written where the kernel has something else; every thread reads.
  */
 public final class FlowUsageArray implements AutoCloseable {
   /** Index of the counters of the node. */
@@ -16,6 +16,8 @@ public final class FlowUsageArray implements AutoCloseable {
   private final MappedMemory memory;
   private final UnsafeBuffer buffer;
   private final int length;
+  private final int[] credits;
+  private long emptied;
 
   /**
    * Maps the array into memory.
@@ -26,6 +28,11 @@ public final class FlowUsageArray implements AutoCloseable {
     length = map.maxEntries();
     memory = MappedMemory.map(map.fd(), 0, length * FlowUsageFlyweight.LENGTH, true);
     buffer = new UnsafeBuffer(memory.address(), length * FlowUsageFlyweight.LENGTH);
+    credits = new int[length * FlowUsageFlyweight.TABLES];
+    for (int i = 0; i < credits.length; i++) {
+      credits[i] = buffer.getInt(creditAt(i));
+    }
+    emptied = buffer.getLong(FlowUsageFlyweight.EMPTIED_OFFSET);
   }
 
   /** Returns the number of endpoint ids. */
@@ -45,8 +52,40 @@ public final class FlowUsageArray implements AutoCloseable {
   }
 
   /** Sets what {@link #opened} is less by than the number of entries. */
-  public void credit(int endpointId, int table, int value) {
-    buffer.putIntVolatile(at(endpointId, FlowUsageFlyweight.CREDIT_OFFSET, table), value);
+  public synchronized void credit(int endpointId, int table, int value) {
+    final int index = endpointId * FlowUsageFlyweight.TABLES + table;
+    credits[index] = value;
+    buffer.putIntVolatile(creditAt(index), value);
+  }
+
+  /**
+   * Writes again what {@link #credit} and {@link #emptied} have set where the map has another
+   * value.
+   *
+   * @param from the first endpoint id
+   * @param to the endpoint id after the last one
+   * @return the number of values
+   */
+  public synchronized int repair(int from, int to) {
+    int repaired = 0;
+    for (int i = from * FlowUsageFlyweight.TABLES; i < to * FlowUsageFlyweight.TABLES; i++) {
+      if (buffer.getInt(creditAt(i)) != credits[i]) {
+        buffer.putIntVolatile(creditAt(i), credits[i]);
+        repaired++;
+      }
+    }
+    if (from == NODE && buffer.getLong(FlowUsageFlyweight.EMPTIED_OFFSET) != emptied) {
+      buffer.putLongVolatile(FlowUsageFlyweight.EMPTIED_OFFSET, emptied);
+      repaired++;
+    }
+    return repaired;
+  }
+
+  private static int creditAt(int index) {
+    return at(
+        index / FlowUsageFlyweight.TABLES,
+        FlowUsageFlyweight.CREDIT_OFFSET,
+        index % FlowUsageFlyweight.TABLES);
   }
 
   /** Returns the entries that the program of the sweep has counted. */
@@ -66,7 +105,8 @@ public final class FlowUsageArray implements AutoCloseable {
   }
 
   /** Tells the programs that the overflow has no entry beside those of flows after this one. */
-  public void emptied(long overflowed) {
+  public synchronized void emptied(long overflowed) {
+    emptied = overflowed;
     buffer.putLongVolatile(FlowUsageFlyweight.EMPTIED_OFFSET, overflowed);
   }
 

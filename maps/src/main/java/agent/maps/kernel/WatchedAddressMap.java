@@ -3,16 +3,22 @@ package agent.maps.kernel;
 import agent.bindings.MapFlag;
 import java.nio.ByteOrder;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
+import org.agrona.DirectBuffer;
 
 /**
  * The map {@code watched_addresses}: how many flows the sweeps have found to each of its addresses.
- * The thread of the sweeps alone writes; it has no mirror. An address is that of IPv6, or the
- * mapped one of IPv4.
+ * The thread of the sweeps writes, and another one removes what that has not added; it has no
+ * mirror. An address is that of IPv6, or the mapped one of IPv4.
  */
 public final class WatchedAddressMap {
   private final BpfMap map;
   private final EntryBuffer entry;
+  private final Set<Address> asked = new HashSet<>();
+
+  private record Address(long high, long low) {}
 
   public WatchedAddressMap(BpfMap map) {
     this.map = map;
@@ -24,7 +30,8 @@ public final class WatchedAddressMap {
    *
    * @throws BpfMapException where the kernel refuses
    */
-  public void add(long high, long low) {
+  public synchronized void add(long high, long low) {
+    asked.add(new Address(high, low));
     key(high, low);
     entry.value().putInt(0, 0);
     checked("update", map.update(entry, MapFlag.ANY));
@@ -35,7 +42,8 @@ public final class WatchedAddressMap {
    *
    * @throws BpfMapException where the kernel refuses, or does not have the address
    */
-  public int take(long high, long low) {
+  public synchronized int take(long high, long low) {
+    asked.remove(new Address(high, low));
     key(high, low);
     checked("lookup", map.lookup(entry));
     final int flows = entry.value().getInt(0);
@@ -48,7 +56,8 @@ public final class WatchedAddressMap {
    *
    * @throws BpfMapException where the kernel refuses
    */
-  public void clear() {
+  public synchronized void clear() {
+    asked.clear();
     final List<byte[]> left = new ArrayList<>();
     map.forEachEntry(
         cursor -> {
@@ -60,6 +69,27 @@ public final class WatchedAddressMap {
       entry.key().putBytes(0, key);
       checked("delete", map.delete(entry));
     }
+  }
+
+  /** Returns the map. */
+  public BpfMap map() {
+    return map;
+  }
+
+  /**
+   * Removes an address, unless it was added and not yet taken.
+   *
+   * @param address at the start of the buffer
+   * @return whether it was removed
+   */
+  public synchronized boolean removeUnlessAsked(DirectBuffer address) {
+    final long high = address.getLong(0, ByteOrder.BIG_ENDIAN);
+    final long low = address.getLong(Long.BYTES, ByteOrder.BIG_ENDIAN);
+    if (asked.contains(new Address(high, low))) {
+      return false;
+    }
+    key(high, low);
+    return map.delete(entry) == 0;
   }
 
   private void checked(String operation, int result) {

@@ -2,9 +2,11 @@ package agent.datapath.manager;
 
 import agent.bindings.BpfObject;
 import agent.bindings.Errno;
+import agent.bindings.LibBpf;
 import agent.bindings.LoadException;
 import agent.conntrack.ConntrackCounters;
 import agent.conntrack.ConntrackGc;
+import agent.conntrack.EndpointShares;
 import agent.conntrack.ProgramSweeper;
 import agent.datapath.manager.compile.ProgramFile;
 import agent.datapath.manager.load.NodeConstants;
@@ -12,6 +14,7 @@ import agent.datapath.manager.load.ProgramLoader;
 import agent.datapath.manager.spec.DatapathContext;
 import agent.datapath.manager.spec.DatapathStatus;
 import agent.datapath.manager.thread.HealthBoard;
+import agent.maps.kernel.FlowUsageArray;
 import agent.maps.layout.ConntrackTable;
 import java.util.ArrayList;
 import java.util.List;
@@ -44,6 +47,15 @@ record ConntrackReport(
       tables.add(ConntrackTable.OVERFLOW6);
     }
     return tables;
+  }
+
+  /** Returns the shares of the tables, whose sizes the context has. */
+  static EndpointShares shares(DatapathContext context, FlowUsageArray usage) {
+    final int cpus = LibBpf.possibleCpus();
+    return new EndpointShares(
+        usage,
+        EndpointShares.capacity(context.conntrackTcpMax(), cpus),
+        EndpointShares.capacity(context.conntrackAnyMax(), cpus));
   }
 
   /** Without its program no flow is swept; the kernel evicts the oldest of a full table. */

@@ -1,7 +1,6 @@
 package agent.datapath.manager;
 
 import agent.bindings.BpfObject;
-import agent.bindings.LibBpf;
 import agent.conntrack.ConntrackGc;
 import agent.conntrack.EndpointShares;
 import agent.datapath.manager.attach.DeviceAttachments;
@@ -31,6 +30,7 @@ import agent.datapath.manager.guard.Guard;
 import agent.datapath.manager.guard.KernelFaults;
 import agent.datapath.manager.guard.PortShares;
 import agent.datapath.manager.guard.Repairs;
+import agent.datapath.manager.guard.SweepGuard;
 import agent.datapath.manager.load.KernelRequirements;
 import agent.datapath.manager.load.LoaderAgent;
 import agent.datapath.manager.load.MapPins;
@@ -38,6 +38,7 @@ import agent.datapath.manager.load.MissingFeatures;
 import agent.datapath.manager.load.NodeConstants;
 import agent.datapath.manager.load.NodeMapSet;
 import agent.datapath.manager.load.ProgramLoader;
+import agent.datapath.manager.load.ProgramMaps;
 import agent.datapath.manager.load.RefusedPrograms;
 import agent.datapath.manager.prefilter.DevicePrefilter;
 import agent.datapath.manager.prefilter.NoPrefilter;
@@ -158,6 +159,7 @@ public final class DatapathManager implements AutoCloseable {
     maps = resources.add(NodeMapSet.open(context, pins, registry, mapPins));
     guard = resources.add(new Guard(context.nanoClock(), faults));
     guard.add(mapPins);
+    final ProgramMaps programMaps = guard.add(new ProgramMaps(faults, repairs));
     refused = new RefusedPrograms(kernel.features().release());
     missing = new MissingFeatures(kernel.features());
     health.add(HealthModules.KERNEL, missing);
@@ -170,7 +172,8 @@ public final class DatapathManager implements AutoCloseable {
                 context.clangCandidates(),
                 FeatureSet.of(context.compileDebug())),
             maps,
-            refused);
+            refused,
+            programMaps);
     final NodeConstants constants = NodeConstants.of(context, maps.carryOver());
     final LoaderAgent loaderAgent =
         resources.add(new LoaderAgent(context.nanoClock(), loader, constants));
@@ -181,8 +184,7 @@ public final class DatapathManager implements AutoCloseable {
     redirects = new Redirects(conductor, context, maps, faults, repairs);
     guard.add(redirects);
     metrics = new KernelMetrics(maps.get(NodeMaps.METRICS));
-    final DropWatch drops = new DropWatch(metrics, context.nanoClock());
-    guard.add(drops);
+    final DropWatch drops = guard.add(new DropWatch(metrics, context.nanoClock()));
     health.add(HealthModules.DROPS, drops);
     ports = resources.add(PortShares.of(maps.get(NodeMaps.PORT_USAGE), context.nanoClock()));
     guard.add(ports);
@@ -253,8 +255,7 @@ public final class DatapathManager implements AutoCloseable {
       Pins pins, ProgramLoader loader, NodeConstants constants, LoaderAgent loaderAgent) {
     final DeviceAttachments devices = new DeviceAttachments(pins, tcChoice);
     final DeviceEntries deviceEntries =
-        new DeviceEntries(maps.get(NodeMaps.DEVICES), faults, repairs);
-    guard.add(deviceEntries);
+        guard.add(new DeviceEntries(maps.get(NodeMaps.DEVICES), faults, repairs));
     networkDevices =
         new NetworkDevices(
             conductor,
@@ -309,13 +310,11 @@ public final class DatapathManager implements AutoCloseable {
   private void startAgents(ProgramLoader loader, NodeConstants constants, LoaderAgent loaderAgent) {
     final ConntrackGc.ConntrackSweeper sweeper =
         ConntrackReport.sweeper(resources, loader, constants);
-    final EndpointShares shares =
-        resources.add(
-            new EndpointShares(
-                new FlowUsageArray(maps.get(NodeMaps.FLOW_USAGE)),
-                EndpointShares.capacity(context.conntrackTcpMax(), LibBpf.possibleCpus()),
-                EndpointShares.capacity(context.conntrackAnyMax(), LibBpf.possibleCpus())));
-    watchedFlows = new WatchedFlows(new WatchedAddressMap(maps.get(NodeMaps.WATCHED_ADDRESSES)));
+    final FlowUsageArray usage = new FlowUsageArray(maps.get(NodeMaps.FLOW_USAGE));
+    final EndpointShares shares = resources.add(ConntrackReport.shares(context, usage));
+    final WatchedAddressMap watched = new WatchedAddressMap(maps.get(NodeMaps.WATCHED_ADDRESSES));
+    watchedFlows = new WatchedFlows(watched);
+    guard.add(new SweepGuard(usage, watched, faults, repairs));
     final List<ConntrackTable> tables = ConntrackReport.tables(context);
     final ConntrackGc conntrackGc =
         new ConntrackGc(
@@ -327,8 +326,7 @@ public final class DatapathManager implements AutoCloseable {
             TimeUnit.SECONDS.toNanos(context.conntrackGcIntervalSec()));
     sweeps = new ConntrackReport(conntrackGc, shares::overflowed, shares::overflowing, tables);
     final TranslationGate gate =
-        new TranslationGate(maps.get(NodeMaps.EVENT_GATE), faults, repairs);
-    guard.add(gate);
+        guard.add(new TranslationGate(maps.get(NodeMaps.EVENT_GATE), faults, repairs));
     events =
         new EventsAgent(
             maps.get(NodeMaps.EVENTS),

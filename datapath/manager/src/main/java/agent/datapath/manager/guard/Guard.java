@@ -52,9 +52,10 @@ public final class Guard implements AutoCloseable {
     this.faults = faults;
   }
 
-  /** Adds a check; before the conductor's thread is started. */
-  public void add(Check check) {
+  /** Adds a check and returns it; before the conductor's thread is started. */
+  public <T extends Check> T add(T check) {
     checks.add(new Rounds(check, clock.nanoTime()));
+    return check;
   }
 
   /** Executes at most one step; returns the number of steps. */

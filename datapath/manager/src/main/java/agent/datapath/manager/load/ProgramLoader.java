@@ -1,10 +1,6 @@
 package agent.datapath.manager.load;
 
-import agent.bindings.BindingsException;
-import agent.bindings.BpfFileSystem;
 import agent.bindings.BpfObject;
-import agent.bindings.Descriptors;
-import agent.bindings.Errno;
 import agent.bindings.LoadException;
 import agent.datapath.manager.compile.ProgramFile;
 import agent.datapath.manager.compile.ProgramObjects;
@@ -12,7 +8,6 @@ import agent.maps.btf.Btf;
 import agent.maps.btf.DataSectionLayout;
 import agent.maps.btf.ElfObject;
 import agent.maps.kernel.BpfMap;
-import java.nio.file.Path;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.Consumer;
@@ -35,6 +30,7 @@ public final class ProgramLoader {
   private final ProgramObjects objects;
   private final NodeMapSet maps;
   private final RefusedPrograms refused;
+  private final ProgramMaps kept;
   private byte[] parsed;
   private Optional<DataSectionLayout> layout = Optional.empty();
 
@@ -42,11 +38,14 @@ public final class ProgramLoader {
    * Creates a loader; objects are read on demand.
    *
    * @param refused learns which objects the kernel refuses
+   * @param kept keeps the maps that outlive the programs of an object
    */
-  public ProgramLoader(ProgramObjects objects, NodeMapSet maps, RefusedPrograms refused) {
+  public ProgramLoader(
+      ProgramObjects objects, NodeMapSet maps, RefusedPrograms refused, ProgramMaps kept) {
     this.objects = objects;
     this.maps = maps;
     this.refused = refused;
+    this.kept = kept;
   }
 
   /**
@@ -80,13 +79,14 @@ public final class ProgramLoader {
   private BpfObject loadWhole(ProgramFile program, Consumer<Constants> constants) {
     final byte[] elf = objects.read(program);
     final BpfObject object = BpfObject.open(elf, program.stem());
+    kept.beginLoad();
     try {
       for (final String name : object.mapNames()) {
         final BpfMap map = maps.byName().get(name);
         if (map != null) {
           object.reuseMap(name, map.fd());
         } else if (OF_PROGRAMS.containsValue(name)) {
-          takeOver(object, name);
+          kept.reuse(object, name, maps.pin(name));
         } else if (!isSection(name)) {
           throw new IllegalStateException(
               "object " + program.stem() + ": map " + name + " is not a map of the node");
@@ -94,14 +94,16 @@ public final class ProgramLoader {
       }
       layoutOf(elf).ifPresent(found -> constants.accept(new Constants(found, object)));
       object.load();
-      final String kept = OF_PROGRAMS.get(program);
-      if (kept != null && (program != ProgramFile.ENDPOINT || maps.translates())) {
-        pin(object, kept);
+      final String outliving = OF_PROGRAMS.get(program);
+      if (outliving != null && (program != ProgramFile.ENDPOINT || maps.translates())) {
+        kept.keep(object, outliving, maps.pin(outliving));
       }
       return object;
     } catch (RuntimeException failure) {
       object.close();
       throw failure;
+    } finally {
+      kept.endLoad();
     }
   }
 
@@ -119,29 +121,6 @@ public final class ProgramLoader {
       parsed = elf;
     }
     return layout;
-  }
-
-  /**
-   * What sockets have outlives the programs, so that a new program knows it, too; and the kernel
-   * clears an array of programs that is neither open nor pinned.
-   */
-  private void takeOver(BpfObject object, String map) {
-    final int fd = BpfFileSystem.open(maps.pin(map));
-    if (fd >= 0) {
-      try {
-        object.reuseMap(map, fd);
-      } finally {
-        Descriptors.close(fd);
-      }
-    }
-  }
-
-  private void pin(BpfObject object, String map) {
-    final Path pin = maps.pin(map);
-    final int result = BpfFileSystem.pin(object.mapFd(map), pin);
-    if (result < 0 && result != -Errno.EEXIST) {
-      throw new BindingsException("map " + map + ": pin " + pin, result);
-    }
   }
 
   /**
