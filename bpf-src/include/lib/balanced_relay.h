@@ -115,6 +115,7 @@ static __always_inline bool balanced_route(struct xdp_md *context, const struct 
 		route->ipv4_dst = to->destination.v4;
 	} else {
 		route->family = KERNEL_FAMILY_IPV6;
+		route->flowinfo = bpf_htonl((__u32)packet->traffic_class << 20);
 		copy_address(route->ipv6_src, &to->source);
 		copy_address(route->ipv6_dst, &to->destination);
 	}

@@ -144,6 +144,7 @@ static __always_inline long balancer_route(struct xdp_md *context, const struct 
 	} else {
 		route->family = KERNEL_FAMILY_IPV6;
 		route->l4_protocol = IPPROTO_IPV6;
+		route->flowinfo = bpf_htonl((__u32)packet->traffic_class << 20);
 		unrolled
 		for (int i = 0; i < 4; i++)
 			route->ipv6_src[i] = ((const volatile __u32 *)balancer_config.source6)[i];

@@ -22,6 +22,9 @@ import agent.datapath.manager.scenario.Flows.Flow;
 import agent.datapath.manager.scenario.ScenarioServices.Server;
 import agent.maps.layout.BalancerConfigFlyweight;
 import agent.maps.layout.ConntrackFlag;
+import agent.maps.layout.MetricsDirection;
+import agent.maps.layout.DropReason;
+import agent.maps.kernel.MetricsMap;
 import agent.maps.layout.ServiceForwarding;
 import agent.testkit.IpPacket;
 import agent.testkit.KernelTest;
@@ -305,6 +308,35 @@ class BalancedRelayKernelTest {
     becomes(relayed(family, UDP), query(family, UDP));
     node.network().forget(PEER, DEVICE);
     passes(query(family, UDP));
+  }
+
+  /** The bytes of frames, as at tc. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldCountTheBytesOfFrames(Family family) {
+    open(family, UDP);
+    final MetricsMap metrics = new MetricsMap(node.map("metrics"));
+    final int network = MetricsDirection.NETWORK.number();
+    assertEquals(0, metrics.refresh());
+    final long before = metrics.bytes(network, DropReason.NONE.number());
+    becomes(relayed(family, UDP), query(family, UDP));
+    assertEquals(0, metrics.refresh());
+    assertEquals(
+        query(family, UDP).bytes().length,
+        metrics.bytes(network, DropReason.NONE.number()) - before);
+  }
+
+  /** The route of another traffic class leads elsewhere. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldSendByTheRouteOfTheTrafficClass(Family family) {
+    open(family, UDP);
+    node.masquerade(OTHER_DEVICE, NODE);
+    node.network().resolve(PEER, OTHER_DEVICE);
+    node.network().routeByClass(0x10, PEER, OTHER_DEVICE);
+    becomes(relayed(family, UDP), query(family, UDP));
+    passes(query(family, UDP).trafficClass(0x10));
+    becomes(relayed(family, UDP), query(family, UDP));
   }
 
   /** Refreshes the flow by the program of the stack; returns the device by which it sends. */

@@ -70,6 +70,15 @@ final class ScenarioNetwork implements AutoCloseable {
         host, address -> "route replace " + (isDevice ? address + " " + way : way + " " + address));
   }
 
+  /** Routes packets of a traffic class to a host by a device. */
+  void routeByClass(int trafficClass, ScenarioHost host, int ifindex) {
+    for (final String[] one : new String[][] {{"-4", host.ipv4}, {"-6", host.ipv6}}) {
+      final String ofClass = "0x%02x".formatted(trafficClass);
+      namespace.exec("ip", one[0], "rule", "add", "dsfield", ofClass, "table", "77");
+      namespace.exec("ip", one[0], "route", "add", one[1], "dev", name(ifindex), "table", "77");
+    }
+  }
+
   /** Makes the MAC address of a host known, which is on the link of a device. */
   void resolve(ScenarioHost host, int ifindex) {
     final String link = " lladdr 02:00:00:00:99:01 dev " + name(ifindex) + " nud permanent";
