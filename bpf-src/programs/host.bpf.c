@@ -99,11 +99,21 @@ __global int network_translate_slowly(struct __sk_buff *skb, __u32 family)
 	return reason == DROP_SERVICE_UNSERVED ? packet_answer_back(skb, &packet, 0) : TC_ACT_SHOT;
 }
 
+/* Returns whether the connection of a packet of no known flow is one whose entry was evicted. */
+__global int network_has_lost_entry(struct __sk_buff *skb, __u32 family)
+{
+	struct packet packet;
+
+	return network_parse(skb, &packet, family) && !conntrack_find(&packet) && masquerade_lost_answer(skb, &packet);
+}
+
 /* Judges a packet of no known flow; one that the quick parser does not read may be of a masqueraded one. */
 static __always_inline int network_judge(struct __sk_buff *skb, __u8 family, bool parsed)
 {
 	if (unlikely(network_source_is_local(skb, family, ETH_HLEN)))
 		return network_drop(skb, DROP_INVALID_SOURCE_ADDRESS);
+	if (unlikely(conntrack_overflow_is_used()) && network_has_lost_entry(skb, family))
+		return network_drop(skb, DROP_CONNTRACK_FULL);
 	return !parsed || unlikely(service_gate_is_open() || redirect_gate_is_open())
 		       ? network_translate_slowly(skb, family)
 		       : ACTION_PASS;

@@ -13,7 +13,7 @@ enum drop_reason {
 	DROP_MALFORMED = 6,          /* truncated or inconsistent headers */
 	DROP_UNKNOWN_PROTOCOL = 7,   /* an L4 protocol that policy does not support */
 	DROP_FRAGMENT_NOT_FOUND = 8, /* a later fragment without a stored first fragment */
-	DROP_CONNTRACK_FULL = 9,     /* the conntrack entry cannot be created */
+	DROP_CONNTRACK_FULL = 9,     /* the conntrack entry cannot be created, or was evicted */
 	DROP_ICMP_ERROR_UNTRACKED = 10,
 	DROP_NEIGHBOUR_UNKNOWN = 11, /* ARP or ND for an address other than the gateway's */
 	DROP_FAMILY_DISABLED = 12,

@@ -97,6 +97,33 @@ static __always_inline bool tuple_is_used(const struct __sk_buff *skb, const str
 					  packet->icmp_type == icmp_request_type(packet->family));
 }
 
+/*
+ * Returns whether a TCP segment is an answer in a masqueraded connection whose entry for answers was evicted. The next
+ * packet of the workload that changes something opens both again; the stack, which has no such connection, would reset
+ * it before.
+ */
+__global int masquerade_lost_answer(struct __sk_buff *skb, const struct packet *packet)
+{
+	if (!packet || packet->kind != PACKET_FLOW || packet->protocol != IPPROTO_TCP ||
+	    tcp_is_opening(packet->tcp_flags) || !address_is_of_node(&packet->destination, packet->family))
+		return false;
+	if (packet->family == FAMILY_IPV4) {
+		struct conntrack4_key key __attribute__((aligned(8)));
+
+		packet4_key(packet, &key);
+		if (!overflow_flow_is_noted((const __u64 *)&key, CONNTRACK4_KEY_WORDS, now_ns()))
+			return false;
+	} else {
+		struct conntrack6_key key __attribute__((aligned(8)));
+
+		packet6_key(packet, &key);
+		if (!overflow_flow_is_noted((const __u64 *)&key, CONNTRACK6_KEY_WORDS, now_ns()))
+			return false;
+	}
+	return !node_has_socket(skb, packet, &packet->source, &packet->destination, packet->source_port_be,
+				packet->destination_port_be);
+}
+
 #define MASQUERADE_NONE -1 /* in the place of a drop reason: the packet is of no masqueraded flow */
 
 /* Gives an answer that the quick parser does not read the address of its workload; returns a drop reason. */
