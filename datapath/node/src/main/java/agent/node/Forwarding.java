@@ -37,6 +37,18 @@ public interface Forwarding {
   List<String> keep(String interfaceName);
 
   /**
+   * Sets the parameters of a device of the network where they have other values: the kernel has set
+   * them together with those of the node, and forwards nothing of a device without.
+   *
+   * @param deviceName the device
+   * @return each parameter that was set, with its value before
+   * @throws agent.types.OperationException naming the parameter
+   */
+  default List<String> keepDevice(String deviceName) {
+    return List.of();
+  }
+
+  /**
    * Sets the MTU of the host side of a workload where an option names one and it has another. The
    * routes of the node to the workload have the same.
    *

@@ -3,8 +3,11 @@ package agent.node;
 import agent.bindings.NetlinkSocket;
 import agent.node.netlink.LinkMessage;
 import agent.node.netlink.RouteNetlink;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.stream.Stream;
 
 /**
@@ -16,6 +19,9 @@ final class SysctlForwarding implements Forwarding {
   private final NodeAddressing addressing;
   private final int mtu;
 
+  /** The devices whose {@code accept_ra} was set. */
+  private final Set<String> accepting = new TreeSet<>();
+
   /** Creates it with the MTU of host sides; 0 for none. */
   SysctlForwarding(Sysctls sysctls, NodeAddressing addressing, int mtu) {
     this.sysctls = sysctls;
@@ -25,20 +31,20 @@ final class SysctlForwarding implements Forwarding {
 
   @Override
   public List<String> keep() {
-    return Stream.of(
-            addressing.ipv4().enabled()
-                ? sysctls.restore("1", "ipv4", "ip_forward")
-                : Optional.<String>empty(),
-            addressing.ipv6().enabled() ? forwardIpv6() : Optional.<String>empty())
-        .flatMap(Optional::stream)
-        .toList();
-  }
-
-  private Optional<String> forwardIpv6() {
-    if (!sysctls.get("ipv6", "conf", "all", "forwarding").equals("1")) {
-      keepRouterAdvertisements();
+    final List<String> changed = new ArrayList<>();
+    if (addressing.ipv4().enabled()) {
+      sysctls.restore("1", "ipv4", "ip_forward").ifPresent(changed::add);
     }
-    return sysctls.restore("1", "ipv6", "conf", "all", "forwarding");
+    if (addressing.ipv6().enabled()) {
+      if (!sysctls.get("ipv6", "conf", "all", "forwarding").equals("1")) {
+        keepRouterAdvertisements();
+      } else if (!accepting.isEmpty()) {
+        accepting.retainAll(sysctls.list("ipv6", "conf"));
+        accepting.forEach(device -> acceptAdvertisements(device).ifPresent(changed::add));
+      }
+      sysctls.restore("1", "ipv6", "conf", "all", "forwarding").ifPresent(changed::add);
+    }
+    return changed;
   }
 
   /**
@@ -49,10 +55,23 @@ final class SysctlForwarding implements Forwarding {
     for (final String device : sysctls.list("ipv6", "conf")) {
       if (!device.equals("all")
           && !device.equals("default")
-          && sysctls.get("ipv6", "conf", device, "accept_ra").equals("1")) {
-        sysctls.set("2", "ipv6", "conf", device, "accept_ra");
+          && acceptAdvertisements(device).isPresent()) {
+        accepting.add(device);
       }
     }
+  }
+
+  private Optional<String> acceptAdvertisements(String device) {
+    return sysctls.get("ipv6", "conf", device, "accept_ra").equals("1")
+        ? sysctls.restore("2", "ipv6", "conf", device, "accept_ra")
+        : Optional.empty();
+  }
+
+  @Override
+  public List<String> keepDevice(String deviceName) {
+    return addressing.ipv4().enabled()
+        ? sysctls.restore("1", "ipv4", "conf", deviceName, "forwarding").stream().toList()
+        : List.of();
   }
 
   /** Enables IPv4 forwarding on the host side and disables its reverse path filter. */

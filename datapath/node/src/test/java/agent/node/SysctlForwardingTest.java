@@ -82,6 +82,30 @@ class SysctlForwardingTest {
     assertEquals("1", sysctls.get("ipv6", "conf", "default", "accept_ra"));
   }
 
+  /** Another tool sets back what was set, and a device goes. */
+  @Test
+  void shouldAcceptRouterAdvertisementsAgain() throws IOException {
+    final Forwarding forwarding = forwarding(IPV4, IPV6);
+    forwarding.keep();
+    has("ipv6/conf/eth0/accept_ra", "1\n");
+    has("ipv6/conf/eth1/accept_ra", "1\n"); // which was not set
+    Files.delete(root.resolve("ipv6/conf/veth.7/accept_ra"));
+    Files.delete(root.resolve("ipv6/conf/veth.7"));
+    assertEquals(List.of("net.ipv6.conf.eth0.accept_ra was 1 and was set to 2"), forwarding.keep());
+    assertEquals("1", sysctls.get("ipv6", "conf", "eth1", "accept_ra"));
+    has("ipv6/conf/eth0/accept_ra", "0\n"); // another choice
+    assertEquals(List.of(), forwarding.keep());
+  }
+
+  @Test
+  void shouldForwardWhatADeviceOfTheNetworkReceives() throws IOException {
+    has("ipv4/conf/eth0/forwarding", "0\n");
+    assertEquals(List.of(), forwarding(FamilyAddressing.DISABLED, IPV6).keepDevice("eth0"));
+    assertEquals(
+        List.of("net.ipv4.conf.eth0.forwarding was 0 and was set to 1"),
+        forwarding(IPV4, IPV6).keepDevice("eth0"));
+  }
+
   @Test
   void shouldNotTouchRouterAdvertisementsOnceTheNodeForwards() throws IOException {
     has("ipv6/conf/all/forwarding", "1\n");

@@ -76,11 +76,22 @@ final class NodeRepair {
     reportFailure(ipcache.setNode(prefixes));
     try {
       restored(node.forwarding().keep());
+      keepDevices();
       ended(PARAMETERS);
     } catch (OperationException failure) {
       degraded(PARAMETERS, failure.getMessage());
     }
     return isRestored;
+  }
+
+  /** Packets of the network to workloads come in by the guarded devices. */
+  private void keepDevices() {
+    final Map<String, Integer> devices = guarded;
+    if (devices != null) {
+      devices.keySet().stream()
+          .filter(name -> node.devices().byName(name).isPresent())
+          .forEach(name -> restored(node.forwarding().keepDevice(name)));
+    }
   }
 
   /** Has the devices guarded that are there now; a network without any is a fault. */
