@@ -29,8 +29,13 @@ import org.junit.jupiter.params.provider.EnumSource;
 class FixedTupleKernelTest {
   private static final int PORT = 5000;
 
-  /** IPIP, GRE, ESP, L2TP and SCTP. */
-  private static final int[] PROTOCOLS = {4, 47, 50, 115, SCTP};
+  private static final int AH = 51;
+
+  /** What an AH of IPv6 protects, which is an extension header there: IPComp. */
+  private static final int PROTECTED = 108;
+
+  /** IPIP, GRE, ESP, AH, L2TP and SCTP. */
+  private static final int[] PROTOCOLS = {4, 47, 50, AH, 115, SCTP};
 
   private final ScenarioNode node =
       new ScenarioNode().withoutPolicy().routed().masquerade(DEVICE, NODE).own(NODE);
@@ -68,17 +73,16 @@ class FixedTupleKernelTest {
   void shouldLeaveTheNodeTheTunnelThatItUsesUntilItEnds(Family family) {
     for (final int protocol : PROTOCOLS) {
       final int port = protocol == SCTP ? PORT : 0;
+      final int keyed = keyed(family, protocol);
       node.toNetwork(packet(family, NODE, PEER, protocol)).passesUncounted();
       node.fromWorkload(ALICE, packet(family, ALICE, PEER, protocol))
           .dropsFor(DropReason.PORTS_EXHAUSTED);
       node.fromNetwork(answer(family, PEER, protocol)).passesUncounted();
-      node.flows().expireAfter(Duration.ofSeconds(5), family, NODE, port, PEER, port, protocol);
+      node.flows().expireAfter(Duration.ofSeconds(5), family, NODE, port, PEER, port, keyed);
       node.toNetwork(packet(family, NODE, PEER, protocol)).passesUncounted();
       assertEquals(
-          ScenarioNode.ANY_LIFETIME_SEC,
-          node.flows().find(family, NODE, port, PEER, port, protocol).lifetime().toSeconds(),
-          2);
-      node.flows().expireAfter(Duration.ofSeconds(-1), family, NODE, port, PEER, port, protocol);
+          ScenarioNode.ANY_LIFETIME_SEC, flow(family, NODE, protocol).lifetime().toSeconds(), 2);
+      node.flows().expireAfter(Duration.ofSeconds(-1), family, NODE, port, PEER, port, keyed);
       node.fromWorkload(ALICE, packet(family, ALICE, PEER, protocol)).passes();
       node.fromNetwork(answer(family, PEER, protocol))
           .passesUncountedAs(
@@ -108,8 +112,7 @@ class FixedTupleKernelTest {
     for (final int protocol : PROTOCOLS) {
       node.forwardedToNetwork(packet(family, STRANGER, PEER, protocol)).passesUncounted();
       node.fromNetwork(packet(family, PEER, STRANGER, protocol).to(DEVICE_MAC)).passesUncounted();
-      final int port = protocol == SCTP ? PORT : 0;
-      assertNull(node.flows().find(family, STRANGER, port, PEER, port, protocol));
+      assertNull(flow(family, STRANGER, protocol));
     }
   }
 
@@ -136,6 +139,18 @@ class FixedTupleKernelTest {
 
   private static IpPacket packet(Family family, ScenarioHost from, ScenarioHost to, int protocol) {
     final IpPacket packet = family.packet(from, to).payload("an odd number of b.");
+    if (family == Family.IPV6 && protocol == AH) {
+      return packet.extension(AH, 1).protocol(PROTECTED);
+    }
     return protocol == SCTP ? packet.sctp(PORT, PORT) : packet.protocol(protocol);
+  }
+
+  private Flows.Flow flow(Family family, ScenarioHost from, int protocol) {
+    final int port = protocol == SCTP ? PORT : 0;
+    return node.flows().find(family, from, port, PEER, port, keyed(family, protocol));
+  }
+
+  private static int keyed(Family family, int protocol) {
+    return family == Family.IPV6 && protocol == AH ? PROTECTED : protocol;
   }
 }
