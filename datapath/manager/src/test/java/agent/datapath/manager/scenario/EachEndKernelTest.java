@@ -179,6 +179,19 @@ class EachEndKernelTest {
         .dropsAtPeerFor(DropReason.POLICY_DENIED);
   }
 
+  /** Whether the segment answers a lost connection is asked of the other end, too. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldCountADropAtTheEndThatDeniesWhereFlowsMayBeLost(Family family) {
+    node.mayHaveLostFlows();
+    node.policyOf(ALICE).allowFrom(BOB, TCP, 40000); // and BOB takes nothing of ALICE
+    node.fromWorkload(ALICE, family.packet(ALICE, BOB).tcp(40000, 80).ack())
+        .dropsFor(DropReason.POLICY_DENIED);
+    node.policyOf(BOB).allowFrom(ALICE, TCP, 80);
+    node.fromWorkload(ALICE, family.packet(ALICE, BOB).tcp(40000, 81).ack())
+        .dropsFor(DropReason.POLICY_DENIED);
+  }
+
   @ParameterizedTest
   @EnumSource
   void shouldCountTheDropOfAnAnswerAtTheEndWhosePolicyDeniesTheFlow(Family family) {

@@ -93,6 +93,18 @@ class MasqueradedFragmentsKernelTest {
     assertEquals(60, used.size(), used.toString());
   }
 
+  /** A sender that sends a datagram twice, or begins its numbers again, is not another sender. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldKeepTheNumberThatTheSenderItselfHasUsed(Family family) {
+    for (int i = 0; i < 3; i++) {
+      for (final byte[] fragment : datagram(family, ALICE, NUMBER)) {
+        node.fromWorkload(ALICE, fragment).passes();
+        assertEquals(NUMBER, leaving(family, fragment, false));
+      }
+    }
+  }
+
   /** The device takes smaller packets than the workload sends. */
   @ParameterizedTest
   @EnumSource

@@ -171,6 +171,7 @@ class RedirectKernelTest {
   @ParameterizedTest
   @EnumSource
   void shouldDropWhatIsToAProxyItself(Family family) {
+    node.own(NODE);
     for (final RedirectKind kind : List.of(RedirectKind.HTTP, RedirectKind.DNS)) {
       ScenarioProxy.serve(node, RedirectKind.HTTP, kind == RedirectKind.HTTP ? PROXY : 0);
       ScenarioProxy.serve(node, RedirectKind.DNS, kind == RedirectKind.DNS ? PROXY : 0);
@@ -190,6 +191,8 @@ class RedirectKernelTest {
             .isForwarded();
         node.fromNetwork(arriving(opening(family.packet(STRANGER, HOST), protocol, CLIENT, other)))
             .passesUncounted();
+        node.fromNetwork(arriving(opening(family.packet(STRANGER, BOB), protocol, CLIENT, PROXY)))
+            .passesUncounted(); // a port of another address
       }
     }
   }

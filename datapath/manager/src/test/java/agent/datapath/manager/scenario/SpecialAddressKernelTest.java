@@ -3,6 +3,7 @@ package agent.datapath.manager.scenario;
 import static agent.datapath.manager.scenario.Family.slow;
 import static agent.datapath.manager.scenario.ScenarioHost.ALICE;
 import static agent.datapath.manager.scenario.ScenarioHost.BOB;
+import static agent.datapath.manager.scenario.ScenarioHost.FAR;
 import static agent.datapath.manager.scenario.ScenarioHost.HOST;
 import static agent.datapath.manager.scenario.ScenarioHost.STRANGER;
 import static agent.datapath.manager.scenario.ScenarioNode.DEVICE_MAC;
@@ -114,7 +115,9 @@ class SpecialAddressKernelTest {
   @ParameterizedTest
   @EnumSource
   void shouldNotTranslateWhatNoHostHasSentToAService(Family family) {
-    node.services(family).put(7, STRANGER, PORT, WorkloadPolicy.TCP, 0, new Server(BOB, 8080));
+    final String frontend = family.address(STRANGER);
+    node.services(family)
+        .putOutside(7, frontend, PORT, WorkloadPolicy.TCP, 0, new Server(BOB, 8080));
     for (final Block block : SpecialAddresses.blocks(family == Family.IPV6)) {
       if (!block.isOfHosts()) {
         for (final String address : block.addresses()) {
@@ -128,6 +131,11 @@ class SpecialAddressKernelTest {
       }
     }
     assertEquals(0, node.flows().count());
+    final String router = "02:00:00:00:07:07";
+    final IpPacket query = family.packet(FAR, STRANGER).from(router).to(DEVICE_MAC);
+    final IpPacket served = family.packet(FAR, BOB).from(router).to(DEVICE_MAC);
+    node.fromNetwork(query.tcp(CLIENT, PORT).syn())
+        .passesUncountedAs(served.tcp(CLIENT, 8080).syn());
   }
 
   /** Sockets of the node get what a frame to all brings to an address of the node. */
@@ -159,8 +167,11 @@ class SpecialAddressKernelTest {
     node.fromNetwork(
             Packets.neighbourAdvertisement(stranger, HOST.ipv6, "ff02::1").to(allNodes).ttl(64))
         .dropsFor(DropReason.INVALID_SOURCE_ADDRESS);
-    node.fromNetwork(Packets.ipv6(HOST.ipv6, "ff02::1").to(allNodes).echoRequest(1, 2))
-        .dropsFor(DropReason.INVALID_SOURCE_ADDRESS);
+    for (final int hopLimit : new int[] {64, 255}) {
+      node.fromNetwork(
+              Packets.ipv6(HOST.ipv6, "ff02::1").to(allNodes).ttl(hopLimit).echoRequest(1, 2))
+          .dropsFor(DropReason.INVALID_SOURCE_ADDRESS);
+    }
   }
 
   private static void judge(Block block, Outcome outcome) {
