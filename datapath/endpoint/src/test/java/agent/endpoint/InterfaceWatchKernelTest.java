@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.datapath.manager.spec.EndpointProxy;
 import agent.endpoint.state.EndpointHealth.HealthLevel;
 import agent.endpoint.state.EndpointSnapshot;
 import agent.testkit.KernelTest;
@@ -20,6 +21,7 @@ import agent.testkit.Workload;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -230,17 +232,105 @@ class InterfaceWatchKernelTest {
     }
   }
 
+  private String hostMac() {
+    return agent.get("11").networking().hostMac().toString();
+  }
+
+  private void assertReachableBothWays(long withinMs) {
+    for (final String gateway : List.of("10.1.0.1", "f00d::a01:1:0:1")) {
+      assertAnswered(web.namespace(), gateway, withinMs);
+    }
+    for (final String address : List.of(web.ipv4(), web.ipv6())) {
+      assertAnswered(agent.namespace(), address, withinMs);
+      assertAnswered(client.namespace(), address, withinMs);
+    }
+  }
+
+  /** The conductor runs between the requests: it sends what tells the workload of the gateway. */
+  private void assertAnswered(NetworkNamespace from, String address, long withinMs) {
+    final long deadlineNs = System.nanoTime() + Duration.ofMillis(withinMs).toNanos();
+    while (!Ping.isAnswered(from, address, 200)) {
+      assertTrue(System.nanoTime() - deadlineNs < 0, address + " does not answer");
+      agent.inNamespace(agent::run);
+    }
+  }
+
   @Test
-  void shouldCloseAnEndpointWhoseHostAddressIsChangedUntilItIsChangedBack() {
+  void shouldFollowAHostSideWithAnotherAddress() {
+    assertReachableBothWays(2000); // the workload knows the former address of its gateway
     agent.namespace().ip("link set " + DEVICE + " address 02:00:00:00:00:77");
-    agent.awaitHealth(11, HealthLevel.FAILURE, "has MAC address 02:00:00:00:00:77, not");
+    assertReachableBothWays(1500);
+    agent.await("address", () -> hostMac().equals("02:00:00:00:00:77"));
+    agent.awaitOk(11);
+    assertEquals("02:00:00:00:00:77", agent.now(entry()).hostMac().toString());
+    assertEquals("02:00:00:00:00:77", agent.storedDevice(11).hostMac().toString());
+    assertTrue(
+        agent.get("11").log().stream().noneMatch(entry -> entry.message().contains("closed")));
+    assertEquals(HealthLevel.OK, agent.health(12).overall());
+    assertEquals(List.of(), agent.delete(11));
+    assertFalse(
+        agent.namespace().exec("ip", "-o", "link", "show", DEVICE).contains("state UP"),
+        "its interface is set down");
+  }
+
+  private CompletableFuture<EndpointProxy.KernelEntry> entry() {
+    return agent.datapath().endpoints().entryOf(11);
+  }
+
+  @Test
+  void shouldKnowAHostSideWithAnotherNameAndAddressAtTheNextStart() {
+    assertReachableBothWays(2000);
+    final int leases = agent.leases().size();
+    agent.stop();
+    agent
+        .namespace()
+        .ip(
+            "link set " + DEVICE + " down",
+            "link set " + DEVICE + " name renamed0 address 02:00:00:00:00:77",
+            "link set renamed0 up");
+    agent.start();
+    assertEquals(List.of(), agent.report.removed());
+    assertEquals(leases, agent.leases().size());
+    assertEquals("02:00:00:00:00:77", hostMac());
+    assertEquals("renamed0", agent.storedDevice(11).name());
+    agent.awaitOk(11);
+    assertReachableBothWays(1500);
+  }
+
+  /** Without its link nothing tells whether the interface is the workload's. */
+  @Test
+  void shouldKeepAnEndpointClosedWithItsLeasesWhoseInterfaceIsInDoubtAtTheNextStart() {
+    final int leases = agent.leases().size();
+    agent.stop();
+    agent.detach(11);
+    agent.namespace().ip("link set " + DEVICE + " address 02:00:00:00:00:77");
+    agent.start();
+    assertEquals(List.of(), agent.report.removed());
+    assertEquals(leases, agent.leases().size());
+    agent.awaitHealth(
+        11, HealthLevel.FAILURE, "interface 'lxcep11' has MAC address 02:00:00:00:00:77, not");
     agent.await("empty entry", () -> entryIndex() == 0);
     assertFalse(Ping.isAnswered(client.namespace(), web.ipv4(), PATIENCE_MS));
-    assertFalse(Ping.isAnswered(agent.namespace(), web.ipv4(), PATIENCE_MS));
-    agent.namespace().ip("link set " + DEVICE + " address " + web.veth().hostMac());
+    agent.modify("11", Requests.request().state("ready").onInterface(DEVICE).sync());
     agent.awaitOk(11);
-    assertTrue(Ping.isAnswered(agent.namespace(), web.ipv4(), 2000));
-    assertTrue(Ping.isAnswered(client.namespace(), web.ipv4(), 2000));
+    assertReachableBothWays(1500);
+  }
+
+  @Test
+  void shouldFollowAWorkloadWithAnotherAddress() throws Exception {
+    agent.close();
+    agent = new KernelRig(Duration.ofMillis(500), true);
+    web = agent.workload(11);
+    client = agent.workload(12);
+    agent.create(11, web, "app=web");
+    agent.create(12, client, "app=client");
+    agent.awaitOk(11);
+    assertReachableBothWays(2000);
+    web.namespace().ip("link set eth0 address 02:00:00:00:00:79");
+    agent.await("address", () -> agent.get("11").networking().mac().toString().endsWith(":79"));
+    agent.awaitOk(11);
+    assertReachableBothWays(1500);
+    assertTrue(agent.storedDevice(11).mac().toString().endsWith(":79"));
   }
 
   @Test
@@ -253,7 +343,7 @@ class InterfaceWatchKernelTest {
             "link set renamed0 up");
     agent.await("name", () -> agent.get("11").networking().interfaceName().equals("renamed0"));
     agent.awaitOk(11);
-    assertEquals("renamed0", agent.storedInterface(11));
+    assertEquals("renamed0", agent.storedDevice(11).name());
     agent.relabel(11, "app=other");
     agent.awaitOk(11);
     assertTrue(Ping.isAnswered(agent.namespace(), web.ipv4(), 2000));

@@ -217,6 +217,71 @@ class InterfaceWatchTest {
     assertOk();
   }
 
+  private void readdress(String mac) {
+    agent.node.hasDeviceWithMac("lxc1", 101, mac);
+    onDevice("lxc1");
+  }
+
+  @Test
+  void shouldFollowAHostSideWithAnotherAddress() {
+    readdress("02:00:00:00:00:77");
+    agent.advance(PAUSE);
+    assertOk();
+    assertEquals("02:00:00:00:00:77", agent.datapath.attached.get(1).hostMac().toString());
+    assertEquals("02:00:00:00:00:77", agent.get("1").networking().hostMac().toString());
+    assertEquals("02:00:00:00:00:77", agent.store.load().getFirst().device().hostMac().toString());
+    assertEquals(List.of("attach 1"), without("ipcache"), "it stays open");
+    assertEquals(2, agent.node.routed.size());
+  }
+
+  /** The next run finds the interface by its link. */
+  @Test
+  void shouldFollowAnotherAddressWhereTheStoreCannotBeWritten() {
+    agent.store.fails = true;
+    readdress("02:00:00:00:00:77");
+    agent.advance(PAUSE);
+    assertEquals("02:00:00:00:00:77", agent.get("1").networking().hostMac().toString());
+    agent.store.fails = false;
+    agent.advance(Duration.ofSeconds(2));
+    assertOk();
+    assertEquals("02:00:00:00:00:77", agent.store.load().getFirst().device().hostMac().toString());
+  }
+
+  @Test
+  void shouldCloseAnEndpointWhoseIndexAnotherDeviceHas() {
+    agent.datapath.hasLinks = false;
+    readdress("02:00:00:00:00:77");
+    agent.advance(PAUSE);
+    assertHealth(
+        HealthLevel.FAILURE,
+        false,
+        "interface 'lxc1' has MAC address 02:00:00:00:00:77, not 02:00:00:00:00:65;"
+            + " the endpoint is closed");
+    assertFalse(agent.datapath.attached.containsKey(1));
+  }
+
+  @Test
+  void shouldCloseAnEndpointOfWhoseInterfaceTheDatapathSaysNothing() {
+    agent.datapath.fails = call -> call.startsWith("host side");
+    readdress("02:00:00:00:00:77");
+    agent.advance(PAUSE);
+    assertFalse(agent.datapath.attached.containsKey(1));
+    assertEquals(HealthLevel.FAILURE, agent.get("1").health().overall());
+  }
+
+  /** The device is removed while the datapath is asked: what it said is of the former one. */
+  @Test
+  void shouldTakeNoAddressOfADeviceThatIsRemovedMeanwhile() {
+    agent.datapath.holds = call -> call.startsWith("host side");
+    readdress("02:00:00:00:00:77");
+    on(handler -> handler.onDeviceRemoved(101, "lxc1"));
+    agent.datapath.holds = call -> false;
+    agent.datapath.answerHeld();
+    agent.advance(PAUSE);
+    assertEquals(HOST_MAC, agent.get("1").networking().hostMac().toString());
+    assertFalse(agent.datapath.attached.containsKey(1));
+  }
+
   @Test
   void shouldReportADeviceThatIsDownAndNotTouchItsRoutes() {
     agent.node.hasDevice("lxc1", 101, "veth", false);

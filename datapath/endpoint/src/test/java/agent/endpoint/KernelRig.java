@@ -8,8 +8,10 @@ import agent.datapath.manager.spec.DatapathContext;
 import agent.datapath.manager.spec.EndpointProxy;
 import agent.datapath.manager.spec.FlowRing;
 import agent.endpoint.restore.RestoreReport;
+import agent.endpoint.state.EndpointDevice;
 import agent.endpoint.state.EndpointHealth;
 import agent.endpoint.state.EndpointHealth.HealthLevel;
+import agent.endpoint.state.EndpointRecord;
 import agent.endpoint.state.EndpointSnapshot;
 import agent.endpoint.state.EndpointState;
 import agent.endpoint.state.EndpointStore;
@@ -180,11 +182,11 @@ final class KernelRig extends EndpointRig implements AutoCloseable {
     return count[0];
   }
 
-  /** Returns the name of the interface in the stored record. */
-  String storedInterface(int id) {
+  /** Returns the interface in the stored record. */
+  EndpointDevice storedDevice(int id) {
     return endpointStore.load().stream()
         .filter(stored -> stored.id() == id)
-        .map(stored -> stored.device().name())
+        .map(EndpointRecord::device)
         .findFirst()
         .orElseThrow();
   }
@@ -296,6 +298,15 @@ final class KernelRig extends EndpointRig implements AutoCloseable {
     }
     try (BpfLink link = pinned.get()) {
       return link.info().ifindex();
+    }
+  }
+
+  /** Detaches both programs of the endpoint, as another program can. */
+  void detach(int endpointId) {
+    for (final String name : List.of("from_endpoint", "to_endpoint")) {
+      try (BpfLink link = BpfLink.openPinned(pin(endpointId, name)).orElseThrow()) {
+        link.detach();
+      }
     }
   }
 

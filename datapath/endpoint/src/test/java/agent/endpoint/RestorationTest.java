@@ -185,6 +185,70 @@ class RestorationTest {
     assertEquals("renamed", agent.store.load().getLast().device().name());
   }
 
+  /** The kernel ends a link with its interface: what has the link is the interface. */
+  @Test
+  void shouldKnowAnInterfaceWithAnotherAddressByItsLink() {
+    agent.node.present.remove("lxc3");
+    agent.node.hasDeviceWithMac("other3", 103, "02:00:00:00:00:77");
+    agent.restart();
+    assertEquals(List.of(), agent.report.removed());
+    assertEquals(List.of(1, 2, 40), agent.report.restored());
+    assertEquals(4, agent.ipam.leases().size());
+    assertEquals("02:00:00:00:00:77", agent.datapath.attached.get(40).hostMac().toString());
+    assertEquals("other3", agent.store.load().getLast().device().name());
+    assertEquals("02:00:00:00:00:77", agent.store.load().getLast().device().hostMac().toString());
+  }
+
+  @Test
+  void shouldKeepTheLeasesOfAnEndpointWhoseInterfaceIsInDoubt() {
+    agent.node.hasDeviceWithMac("lxc3", 103, "02:00:00:00:00:77");
+    agent.datapath.hasLinks = false;
+    agent.restart();
+    assertEquals(List.of(), agent.report.removed());
+    assertEquals(List.of(40), agent.report.failed());
+    assertEquals(4, agent.ipam.leases().size());
+    agent.advance(Duration.ofSeconds(1));
+    assertEquals(
+        "interface-name: interface 'lxc3' has MAC address 02:00:00:00:00:77,"
+            + " not 02:00:00:00:00:67",
+        agent.get("40").health().reason());
+    assertFalse(agent.datapath.attached.containsKey(40));
+    agent.restart();
+    assertEquals(4, agent.ipam.leases().size(), "the doubt has not ended");
+  }
+
+  @Test
+  void shouldKeepTheLeasesOfAnEndpointWhoseHostSideCannotBeRead() {
+    agent.node.hasDeviceWithMac("lxc3", 103, "02:00:00:00:00:77");
+    agent.datapath.fails = call -> call.equals("host side 40");
+    agent.restart();
+    assertEquals(List.of(), agent.report.removed());
+    assertEquals(4, agent.ipam.leases().size());
+  }
+
+  /** After the node has started again the kernel has nothing, and indexes are of others. */
+  @Test
+  void shouldRemoveAnEndpointWhoseIndexBelongsToAnotherInterfaceAfterTheNodeWasStarted() {
+    agent.node.hasDeviceWithMac("lxc3", 103, "02:00:00:00:00:77");
+    agent.datapath.policies.clear();
+    agent.datapath.attached.clear();
+    agent.datapath.closed.clear();
+    agent.restart();
+    assertEquals(List.of(40), agent.report.removed());
+    assertEquals(2, agent.ipam.leases().size());
+  }
+
+  /** Its own name is another's now; index and address are its own. */
+  @Test
+  void shouldFollowAnInterfaceWhoseFormerNameAnotherHas() {
+    agent.node.present.remove("lxc3");
+    agent.node.hasDevice("renamed", 103);
+    agent.node.hasDevice("lxc3", 777);
+    agent.restart();
+    assertEquals(List.of(), agent.report.removed());
+    assertEquals("renamed", agent.get("40").networking().interfaceName());
+  }
+
   @Test
   void shouldRemoveResourcesWithoutAStoredEndpoint() {
     agent.store.remove(40);

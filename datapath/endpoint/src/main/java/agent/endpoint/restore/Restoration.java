@@ -144,6 +144,7 @@ public final class Restoration {
         .thenAwait(() -> known)
         .thenAwait(() -> enforced)
         .thenAwait(() -> remembered)
+        .thenAwait(() -> stored.find(datapath, known.join(), conductor, errors))
         .then(() -> stored.load(errors))
         .thenAwait(
             () -> stored.closeInvalid(datapath, policyMaps, live.ipcache(), conductor, errors))

@@ -7,7 +7,6 @@ import agent.endpoint.build.Answers;
 import agent.endpoint.build.IdentityArrival;
 import agent.endpoint.state.DatapathConfiguration;
 import agent.endpoint.state.Endpoint;
-import agent.endpoint.state.EndpointDevice;
 import agent.endpoint.state.EndpointJournal;
 import agent.endpoint.state.EndpointOptions;
 import agent.endpoint.state.EndpointRecord;
@@ -18,30 +17,27 @@ import agent.identity.LabelFilter;
 import agent.ipam.Ipam;
 import agent.ipcache.Ipcache;
 import agent.node.Devices;
-import agent.node.Devices.Device;
-import agent.node.InterfaceName;
 import agent.types.IpAddress;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
-import org.apache.logging.log4j.LogManager;
-import org.apache.logging.log4j.Logger;
 
 /**
  * Loads the records of the previous run into the registry: finds the interface of each, replaces
  * invalid options by the defaults, and restores its identity and addresses.
  */
 public final class StoredEndpoints {
-  private static final Logger LOGGER = LogManager.getLogger(StoredEndpoints.class);
-
   private final EndpointStore store;
   private final Ipam ipam;
   private final Devices devices;
   private final EndpointJournal journal;
   private final IdentityArrival arrival;
   private final Defaults defaults;
+  private final StoredInterfaces interfaces;
+  private List<EndpointRecord> records = List.of();
   private final List<Integer> removed = new ArrayList<>();
   private final List<Integer> invalid = new ArrayList<>();
 
@@ -69,6 +65,18 @@ public final class StoredEndpoints {
     this.journal = journal;
     this.arrival = arrival;
     this.defaults = defaults;
+    interfaces = new StoredInterfaces(devices);
+  }
+
+  /**
+   * Reads the records and the interfaces that they name; {@link #load} follows.
+   *
+   * @param known the ids of endpoints of which the kernel has something
+   */
+  CompletableFuture<Void> find(
+      EndpointProxy datapath, Set<Integer> known, ConductorAgent conductor, List<String> errors) {
+    records = store.load();
+    return interfaces.find(records, known, datapath, conductor::run, errors);
   }
 
   /**
@@ -76,10 +84,9 @@ public final class StoredEndpoints {
    * #closeInvalid} then closes those that are invalid, and adds those without a usable record.
    */
   void load(List<String> errors) {
-    final Set<Device> present = Set.copyOf(devices.all());
-    for (final EndpointRecord record : store.load()) {
+    for (final EndpointRecord record : records) {
       try {
-        enter(record, present, errors);
+        enter(record, errors);
       } catch (RuntimeException failure) {
         errors.add("endpoint " + record.id() + ": " + failure.getMessage());
         store.invalid(record.id(), String.valueOf(failure.getMessage()));
@@ -113,24 +120,23 @@ public final class StoredEndpoints {
     return removed;
   }
 
-  private void enter(EndpointRecord stored, Set<Device> present, List<String> errors) {
-    final EndpointRecord record =
-        withPresentInterface(withOptions(stored, errors), present, errors);
-    if (!isPresent(record, present)) {
-      LOGGER.warn(
-          "endpoint {}: removed because interface '{}' with index {} no longer exists",
-          record.id(),
-          record.device().name(),
-          record.device().index());
-      removed.add(record.id());
-      Answers.attempt(errors, () -> store.remove(record.id())); // or at the next start
-      ipam.releaseEndpoint(record.id());
+  private void enter(EndpointRecord stored, List<String> errors) {
+    final Optional<EndpointRecord> present = interfaces.present(stored);
+    if (present.isEmpty()) {
+      removed.add(stored.id());
+      Answers.attempt(errors, () -> store.remove(stored.id())); // or at the next start
+      ipam.releaseEndpoint(stored.id());
       return;
     }
+    final EndpointRecord found = present.get();
+    if (!found.device().equals(stored.device())) {
+      Answers.attempt(errors, () -> store.save(found)); // or the next start finds it again
+    }
+    final EndpointRecord record = withOptions(found, errors);
     final LabelDerivation labels = LabelDerivation.of(record, defaults.labelFilter());
     final Endpoint endpoint = journal.restore(record, labels, "restored from the previous run");
-    if (!record.configuration().equals(stored.configuration())) {
-      endpoint.stored(stored); // the build stores the record with these options
+    if (!record.configuration().equals(found.configuration())) {
+      endpoint.stored(found); // the build stores the record with these options
     }
     try {
       arrival.restore(endpoint);
@@ -165,37 +171,6 @@ public final class StoredEndpoints {
     final DatapathConfiguration wiring = stored.configuration().datapath();
     return stored.withConfiguration(
         new EndpointRecord.Configuration(defaults.options().forWorkload(wiring).toMap(), wiring));
-  }
-
-  /**
-   * Returns the record with the present interface name: index and MAC address identify an interface
-   * that was renamed since the previous run.
-   */
-  private EndpointRecord withPresentInterface(
-      EndpointRecord record, Set<Device> present, List<String> errors) {
-    final EndpointDevice former = record.device();
-    final Device device = present.stream().filter(former::isIndexAndMacOf).findFirst().orElse(null);
-    if (device == null || present.stream().anyMatch(d -> d.name().equals(former.name()))) {
-      return record;
-    }
-    InterfaceName.check("interface-name", device.name());
-    LOGGER.warn(
-        "endpoint {}: interface '{}' was renamed to '{}'",
-        record.id(),
-        former.name(),
-        device.name());
-    final EndpointRecord renamed = record.withDevice(former.at(device));
-    Answers.attempt(errors, () -> store.save(renamed)); // the next start finds the new name again
-    return renamed;
-  }
-
-  private boolean isPresent(EndpointRecord record, Set<Device> present) {
-    return present.stream().anyMatch(device -> isOf(record, device))
-        || devices.byName(record.device().name()).stream().anyMatch(device -> isOf(record, device));
-  }
-
-  private static boolean isOf(EndpointRecord record, Device device) {
-    return record.device().isIndexAndMacOf(device) && record.device().isNameAndMacOf(device);
   }
 
   private void claim(Endpoint endpoint) {

@@ -198,10 +198,7 @@ public final class Endpoint {
         });
   }
 
-  /**
-   * Returns whether the endpoint waits for this future; its labels may have changed since the
-   * request.
-   */
+  /** Returns whether the endpoint waits for this future, and not for that of later labels. */
   public boolean awaits(CompletableFuture<Identity> asked) {
     return acquiring == asked;
   }
@@ -262,6 +259,7 @@ public final class Endpoint {
       interfaceFault = null; // it was the fault of another interface
       reachability.restart(true);
     }
+    reachability.askNow(); // the request tells the workload the gateway's hardware address
     attached = spec;
     hooked = record.device();
     realizedOptions = options();

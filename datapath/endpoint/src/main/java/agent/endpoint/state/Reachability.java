@@ -82,6 +82,11 @@ public final class Reachability {
     }
   }
 
+  /** Has the workload asked at the next opportunity; what is known of it stays. */
+  void askNow() {
+    nextAskNs = askedNs;
+  }
+
   /** Returns whether the workload is to be asked now. */
   public boolean isDue(long nowNs) {
     return !isStarted || nowNs - nextAskNs >= 0;

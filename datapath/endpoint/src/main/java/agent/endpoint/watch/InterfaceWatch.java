@@ -2,15 +2,18 @@ package agent.endpoint.watch;
 
 import agent.datapath.manager.spec.EndpointFaults.Fault;
 import agent.datapath.manager.spec.EndpointFaults.Part;
+import agent.datapath.manager.spec.EndpointProxy.HostSide;
 import agent.datapath.manager.thread.ConductorAgent;
 import agent.endpoint.state.Endpoint;
 import agent.endpoint.state.EndpointDevice;
 import agent.endpoint.state.EndpointRecord;
 import agent.endpoint.state.EndpointState;
+import agent.endpoint.state.Reachability;
 import agent.endpoint.watch.NodeWatch.EndpointOwners;
 import agent.endpoint.watch.NodeWatch.NodeSources;
 import agent.node.Devices.Device;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
@@ -24,9 +27,10 @@ import org.apache.logging.log4j.Logger;
 /**
  * Follows the host sides of the endpoints' veths. An endpoint whose interface is gone is closed, so
  * that no packet is delivered to another device with its index; it is built again on a device with
- * the same name and the same hardware addresses on both sides. A renamed host side is followed. An
- * interface that is down, and a workload's side that is down or not in its namespace, are faults of
- * the endpoint. Runs on the conductor's thread.
+ * the same name and the same hardware addresses on both sides. A host side with another name or
+ * hardware address is followed, and so is a workload's side with another address. An interface that
+ * is down, and a workload's side that is down or not in its namespace, are faults of the endpoint.
+ * Runs on the conductor's thread.
  */
 final class InterfaceWatch {
   private static final Logger LOGGER = LogManager.getLogger(InterfaceWatch.class);
@@ -49,6 +53,9 @@ final class InterfaceWatch {
 
   /** Endpoints that are closed here, but whose entry is not known to be empty. */
   private final Set<Endpoint> closing = new LinkedHashSet<>();
+
+  /** Endpoints of which the datapath is asked whether an interface is still theirs. */
+  private final Set<Endpoint> asked = new HashSet<>();
 
   InterfaceWatch(ConductorAgent conductor, EndpointOwners endpoints, NodeSources node) {
     this.conductor = conductor;
@@ -126,26 +133,83 @@ final class InterfaceWatch {
   }
 
   private void check(Endpoint endpoint, PresentDevices present, boolean isChanged) {
-    if (!isWatched(endpoint)) {
-      return;
-    }
     final EndpointDevice own = endpoint.record().device();
     final Device byIndex = present.byIndex.apply(own.index());
-    if (own.isIndexAndMacOf(byIndex)) {
+    if (!isWatched(endpoint)) {
+      if (endpoint.is(EndpointState.RESTORING) && !own.isIndexAndMacOf(byIndex)) {
+        marked.add(endpoint); // is compared once it is restored
+      }
+    } else if (own.isIndexAndMacOf(byIndex)) {
       if (!own.name().equals(byIndex.name())) {
-        rename(endpoint, byIndex);
+        follow(endpoint, own.at(byIndex));
       }
       if (endpoint.isInterfaceLost()) {
-        buildAgain(endpoint, isChanged);
+        comeBack(endpoint, isChanged);
       } else {
         endpoints.journal().interfaceFault(endpoint, faultOf(endpoint, byIndex));
+        followWorkload(endpoint);
+        if (endpoint.record().device().differsFrom(endpoint.attached())) {
+          buildAgain(endpoint, isChanged, "the hardware addresses have changed");
+        }
       }
-      return;
+    } else if (!endpoint.isInterfaceLost() && own.isIndexOf(byIndex)) {
+      ask(endpoint, byIndex);
+    } else {
+      lose(endpoint, present.byName.apply(own.name()), isChanged);
     }
-    final Device byName = present.byName.apply(own.name());
+  }
+
+  /** Closes an endpoint whose device is gone, and takes the one that has its name where it may. */
+  private void lose(Endpoint endpoint, Device byName, boolean isChanged) {
+    final EndpointDevice own = endpoint.record().device();
     close(endpoint, own.difference(byName));
     if (own.isNameAndMacOf(byName) && isWorkloadBehind(byName, own) && take(endpoint, byName)) {
-      buildAgain(endpoint, isChanged);
+      comeBack(endpoint, isChanged);
+    }
+  }
+
+  /**
+   * A device has the endpoint's index and another hardware address: it was changed, or it is
+   * another device. The kernel ends the link of the endpoint's programs together with their device;
+   * one that is attached now was attached to the same device when that was read.
+   */
+  private void ask(Endpoint endpoint, Device device) {
+    if (asked.add(endpoint)) {
+      endpoints
+          .datapath()
+          .hostSideOf(endpoint.id())
+          .whenComplete(
+              (side, failure) -> conductor.run(() -> answered(endpoint, device, side, failure)));
+    }
+  }
+
+  private void answered(Endpoint endpoint, Device device, HostSide side, Throwable failure) {
+    asked.remove(endpoint);
+    if (failure != null) {
+      LOGGER.warn("endpoint {}: host side: {}", endpoint.id(), failure.getMessage());
+    }
+    final EndpointDevice own = endpoint.record().device();
+    if (!isWatched(endpoint) || endpoint.isInterfaceLost() || !own.isIndexOf(device)) {
+      marked.add(endpoint);
+    } else if (side == null || !side.isAttached() || side.ifindex() != device.index()) {
+      lose(endpoint, node.devices().byName(own.name()).orElse(null), true);
+    } else if (endpoint.isBusy()) {
+      marked.add(endpoint); // the operation may have read the device before it was changed
+    } else {
+      follow(endpoint, own.as(device));
+      marked.add(endpoint); // is built now
+    }
+  }
+
+  /** Follows a workload that does not answer any more: its side may have another address. */
+  private void followWorkload(Endpoint endpoint) {
+    final EndpointDevice own = endpoint.record().device();
+    if (endpoint.reachability().status() == Reachability.Status.SILENT && !endpoint.isBusy()) {
+      node.devices()
+          .peerOf(own.index())
+          .map(Device::mac)
+          .filter(mac -> !mac.isMulticast() && mac.bits() != 0 && !mac.equals(own.mac()))
+          .ifPresent(mac -> follow(endpoint, own.withMac(mac)));
     }
   }
 
@@ -184,24 +248,24 @@ final class InterfaceWatch {
     }
   }
 
-  /** Follows a renamed host side. A failure to store it does not matter: index and MAC are kept. */
-  private void rename(Endpoint endpoint, Device device) {
-    final EndpointRecord before = endpoint.record();
-    final EndpointRecord renamed = before.withDevice(before.device().at(device));
-    endpoint.change(renamed, endpoint.labels());
-    if (endpoint.route() != null) {
-      endpoint.route(endpoint.wantedRoute());
+  /**
+   * Follows a changed device. A failure to store it does not matter: the next run finds it by its
+   * index and address, or by the datapath's link.
+   */
+  private void follow(Endpoint endpoint, EndpointDevice present) {
+    final EndpointDevice before = endpoint.record().device();
+    final EndpointRecord changed = endpoint.record().withDevice(present);
+    endpoint.change(changed, endpoint.labels());
+    if (endpoint.route() != null && before.mac().equals(present.mac())) {
+      endpoint.route(endpoint.wantedRoute()); // the route is the device's, whatever its name is
     }
-    LOGGER.warn(
-        "endpoint {}: interface '{}' was renamed to '{}'",
-        endpoint.id(),
-        before.device().name(),
-        device.name());
+    LOGGER.warn("endpoint {}: {}", endpoint.id(), before.change(present));
     try {
-      endpoints.store().save(renamed);
+      endpoints.store().save(changed);
+      endpoint.stored(changed);
     } catch (RuntimeException failure) {
       LOGGER.warn(
-          "endpoint {}: the new interface name is not stored: {}",
+          "endpoint {}: the changed interface is not stored: {}",
           endpoint.id(),
           failure.getMessage());
     }
@@ -238,15 +302,24 @@ final class InterfaceWatch {
   /**
    * Builds a closed endpoint whose interface is there again.
    *
-   * @param isChanged whether the device has changed now; otherwise a scheduled retry is awaited
+   * @param isChanged as {@link #buildAgain}
    */
-  private void buildAgain(Endpoint endpoint, boolean isChanged) {
+  private void comeBack(Endpoint endpoint, boolean isChanged) {
     final String message = "interface '" + endpoint.record().device().name() + "' is there again";
     endpoints
         .journal()
         .interfaceFault(
             endpoint,
             new Fault(Part.PROGRAMS, true, message + ", and programs are attached to it"));
+    buildAgain(endpoint, isChanged, message);
+  }
+
+  /**
+   * Builds an endpoint, once no operation runs on it.
+   *
+   * @param isChanged whether the device has changed now; otherwise a scheduled retry is awaited
+   */
+  private void buildAgain(Endpoint endpoint, boolean isChanged, String message) {
     final boolean isSettled =
         endpoint.is(EndpointState.READY)
             || endpoint.is(EndpointState.NOT_READY) && (isChanged || !endpoint.isRetryPending());

@@ -173,6 +173,17 @@ public final class EndpointAttachments {
   }
 
   /**
+   * Returns whether a hook of the interface has a filter of the agent: the kernel removes filters
+   * together with their interface, so that the index names the same interface as when it was added.
+   *
+   * @throws AttachException where the filters cannot be read
+   */
+  public boolean hasFilter(int endpointId, int ifindex) {
+    return choice.hasFilter(hook(endpointId, ifindex, "endpoint " + endpointId, true))
+        || choice.hasFilter(hook(endpointId, ifindex, "endpoint " + endpointId, false));
+  }
+
+  /**
    * Detaches one program, whether it is attached by tcx or clsact. Waits for one RCU grace period.
    *
    * @param ifindex index of the interface, or 0 where it is unknown

@@ -46,6 +46,11 @@ public final class TcAttachmentChoice {
     return of(hook, mode != TcMode.TCX);
   }
 
+  /** Returns whether a filter of the agent is at the hook, in either mode. */
+  boolean hasFilter(TcHook hook) {
+    return of(hook, false).isAttached();
+  }
+
   private static Attachment of(TcHook hook, boolean isTcx) {
     return isTcx ? new TcxAttachment(hook) : new ClsactAttachment(hook);
   }

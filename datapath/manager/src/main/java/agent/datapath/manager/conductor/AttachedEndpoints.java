@@ -296,9 +296,11 @@ public final class AttachedEndpoints implements EndpointProxy {
     final EndpointEntry entry = entries.current(id);
     final int linked = attachments.linkedInterface(id);
     final MacAddress mac = entry.ifindex() == 0 ? null : MacAddress.of(entry.hostMac());
-    return linked == 0
-        ? new HostSide(entry.ifindex(), mac, false)
-        : new HostSide(linked, linked == entry.ifindex() ? mac : null, true);
+    if (linked == 0) {
+      final boolean isFiltered = mac != null && attachments.hasFilter(id, entry.ifindex());
+      return new HostSide(entry.ifindex(), mac, isFiltered);
+    }
+    return new HostSide(linked, linked == entry.ifindex() ? mac : null, true);
   }
 
   @Override

@@ -18,8 +18,9 @@ public interface EndpointProxy {
    *
    * @param ifindex its index, or 0 where it is unknown
    * @param mac its MAC address, or null where it is unknown
-   * @param isAttached whether a link of the endpoint is attached to the interface with this index
-   *     now; a link ends with its interface, so that the index then names the same interface
+   * @param isAttached whether a link or a filter of the agent is attached to the interface with
+   *     this index now; both end with their interface, so that the index then names the same
+   *     interface, whatever its name and MAC address are now
    */
   record HostSide(int ifindex, MacAddress mac, boolean isAttached) {
     /** Returns whether a present interface is this one, and not another that got its index. */
