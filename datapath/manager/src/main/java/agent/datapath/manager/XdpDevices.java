@@ -51,6 +51,7 @@ final class XdpDevices implements Check {
     final String pin;
     final ProgramFile file;
     final PrefilterMode mode;
+    long mac;
     int ifindex;
     long triedNs;
     boolean isLoading;
@@ -157,7 +158,8 @@ final class XdpDevices implements Check {
 
   private void addressOf(Program program, int ifindex) {
     if (program.isBalancer()) {
-      constants.balancerMac(Math.max(0, NetworkDevice.hardwareAddress(ifindex)));
+      program.mac = Math.max(0, NetworkDevice.hardwareAddress(ifindex));
+      constants.balancerMac(program.mac);
     }
   }
 
@@ -200,10 +202,16 @@ final class XdpDevices implements Check {
     return Progress.DONE;
   }
 
-  /** Attaches a program to what has the name of its device now. */
+  /** The program of the load balancer takes frames to the address that it was loaded with. */
+  private static boolean isRight(Program program, int ifindex) {
+    return ifindex == program.ifindex
+        && (!program.isBalancer() || NetworkDevice.hardwareAddress(ifindex) == program.mac);
+  }
+
+  /** Attaches a program to what has the name of its device now, with the address of that. */
   private void follow(Program program) {
     final int ifindex = NetworkDevice.index(program.device);
-    if (ifindex <= 0 || ifindex == program.ifindex || program.isLoading) {
+    if (ifindex <= 0 || program.isLoading || isRight(program, ifindex)) {
       return;
     }
     addressOf(program, ifindex);

@@ -36,6 +36,8 @@ import java.net.Socket;
 import java.util.List;
 import java.util.OptionalLong;
 import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -195,6 +197,29 @@ class BalancerTrafficKernelTest {
         assertEquals(0, before.info().ifindex());
         assertFalse(network.node.pins().stream().anyMatch(pin -> pin.contains("balancer")));
         await(third.services().restore(List.of(), Set.of()));
+      }
+    }
+  }
+
+  /** It takes frames to the device's own address only. */
+  @Test
+  void shouldBalanceFramesToADeviceWhoseAddressHasChanged() throws Exception {
+    try (DatapathManager manager = launch(context());
+        BpfLink link = pinned("balancer")) {
+      final int program = link.info().programId();
+      network.node.namespace().ip("link set " + DEVICE + " address 02:00:00:00:00:99");
+      final long endNs = System.nanoTime() + TimeUnit.SECONDS.toNanos(10);
+      while (link.info().programId() == program) {
+        assertTrue(System.nanoTime() - endNs < 0, "the program has the former address");
+        LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(10));
+      }
+      network.client.exec("ip", "neigh", "flush", "all");
+      for (final String frontend : List.of(VIP4, VIP6)) {
+        final long before = forwarded(manager);
+        try (TcpConnection connection = TcpConnection.open(network.client, frontend, PORT)) {
+          assertTrue(connection.exchangesMore(10, 5000));
+        }
+        assertTrue(forwarded(manager) > before + 10, "left to the stack");
       }
     }
   }

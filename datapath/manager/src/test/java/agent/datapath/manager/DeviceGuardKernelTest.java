@@ -41,6 +41,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
+import java.util.concurrent.locks.LockSupport;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
@@ -258,6 +259,13 @@ class DeviceGuardKernelTest {
   @MethodSource("hostHooks")
   void shouldAttachAHostProgramAgain(TcMode mode, String program) throws Exception {
     launch(mode);
+    detach(mode, program);
+    watch.awaitRepair(Kind.LINK, 1);
+    assertAttached(mode, program);
+    assertClosedAndRight();
+  }
+
+  private void detach(TcMode mode, String program) {
     if (mode == TcMode.TCX) {
       try (BpfLink link = BpfLink.openPinned(pin(program)).orElseThrow()) {
         link.detach();
@@ -265,8 +273,18 @@ class DeviceGuardKernelTest {
     } else {
       node.namespace().exec("tc", "filter", "del", "dev", DEVICE, side(program));
     }
+  }
+
+  @Test
+  @Execution(ExecutionMode.CONCURRENT)
+  void shouldAttachAHostProgramAgainToADeviceWhoseAddressHasChanged() throws Exception {
+    final TcMode mode = ManagerTestNode.tcModes().getFirst();
+    launch(mode);
+    node.namespace().ip("link set " + DEVICE + " address 02:00:00:00:00:99");
+    LockSupport.parkNanos(Duration.ofSeconds(4).toNanos()); // a comparison follows within two
+    detach(mode, "from_network");
     watch.awaitRepair(Kind.LINK, 1);
-    assertAttached(mode, program);
+    assertAttached(mode, "from_network");
     assertClosedAndRight();
   }
 

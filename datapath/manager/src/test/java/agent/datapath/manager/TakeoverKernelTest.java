@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.datapath.manager.spec.EndpointProxy;
 import agent.datapath.manager.spec.EndpointSpec;
 import agent.datapath.manager.spec.PolicyDelta;
 import agent.datapath.manager.spec.PolicyEntry;
@@ -16,6 +17,7 @@ import agent.testkit.TcpEchoServer;
 import agent.testkit.UdpEchoServer;
 import agent.testkit.UdpStream;
 import agent.testkit.Workload;
+import agent.types.MacAddress;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.util.List;
@@ -122,6 +124,26 @@ class TakeoverKernelTest {
       assertEquals(isLinked, node.pins().contains("agent/endpoints/201/from_endpoint"));
       assertEquals(!isLinked, hasFilter(clientSpec));
       assertFalse(hasFilter(serverSpec));
+    }
+  }
+
+  /** Link and filter end with their interface, whatever its name and address are meanwhile. */
+  @ParameterizedTest
+  @MethodSource("agent.datapath.manager.ManagerTestNode#tcModes")
+  void shouldKnowTheInterfaceOfAnEndpointByItsPrograms(TcMode mode) {
+    final String name = client.veth().hostInterface();
+    final int ifindex = client.veth().hostIfindex();
+    try (DatapathManager manager = node.launch(node.context().tcMode(mode))) {
+      ManagerTestNode.attach(manager, clientSpec, ManagerTestNode.allowAll());
+      node.namespace().ip("link set " + name + " address 02:00:00:00:00:77");
+      final EndpointProxy.HostSide changed = await(manager.endpoints().hostSideOf(201));
+      assertTrue(changed.is(ifindex, MacAddress.parse("02:00:00:00:00:77")));
+      node.namespace()
+          .ip(
+              "link delete " + name,
+              "link add " + name + " index " + ifindex + " type veth peer name other0");
+      final EndpointProxy.HostSide other = await(manager.endpoints().hostSideOf(201));
+      assertFalse(other.is(ifindex, MacAddress.parse("02:00:00:00:00:77")));
     }
   }
 

@@ -144,7 +144,12 @@ public final class HookGuard implements Check {
         if (!watch.isLoading && repair(watch, state, nowNs)) {
           return Progress.REPAIRED;
         }
-      } else if (watch.last != WatchedHook.State.RIGHT) {
+        continue;
+      }
+      if (watch.endpointId == 0) {
+        watch.hook.confirm(); // an endpoint with another address is attached and watched again
+      }
+      if (watch.last != WatchedHook.State.RIGHT) {
         watch.last = state;
         watch.failure = null;
         faults.clear(watch.subject);

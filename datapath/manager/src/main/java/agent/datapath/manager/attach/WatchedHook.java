@@ -32,7 +32,7 @@ public abstract class WatchedHook implements AutoCloseable {
 
   private final String place;
   private final int ifindex;
-  private final long hardwareAddress;
+  private long hardwareAddress;
 
   /**
    * Remembers the interface.
@@ -82,6 +82,13 @@ public abstract class WatchedHook implements AutoCloseable {
       return "program " + programId + " '" + program.name() + "'";
     } catch (BindingsException gone) {
       return "program " + programId;
+    }
+  }
+
+  /** Reads the address of the interface again, whose hook was found as the agent left it. */
+  final void confirm() {
+    if (ifindex != 0) {
+      hardwareAddress = NetworkDevice.hardwareAddress(ifindex);
     }
   }
 
