@@ -98,7 +98,7 @@ public final class RequestHeadFuzz {
 
   private static JudgedRequest judged(HttpRequest head) {
     try {
-      return JudgedRequest.of(head, false, false);
+      return JudgedRequest.of(head, false, false, EscapedSlashes.REJECT);
     } catch (BadRequestException refused) {
       return null;
     }

@@ -41,7 +41,7 @@ public final class ResponseHeadFuzz {
   /** Reads a response, and reads what the client gets of it. */
   public static void fuzzerTestOneInput(byte[] input) throws BadRequestException {
     final EmbeddedChannel server = new EmbeddedChannel();
-    final JudgedRequest request = JudgedRequest.of(get(), false, false);
+    final JudgedRequest request = JudgedRequest.of(get(), false, false, EscapedSlashes.REJECT);
     final ServerHandler handler = new ServerHandler();
     handler.begin(null, request);
     server.pipeline().addLast(new ResponseDecoder(handler));

@@ -2,6 +2,7 @@ package agent.launcher;
 
 import agent.bindings.ProcessAttributes;
 import agent.dns.proxy.DnsProxyContext;
+import agent.l7proxy.EscapedSlashes;
 import agent.l7proxy.HttpProxyContext;
 import agent.l7proxy.LogFile;
 import agent.launcher.options.OptionException;
@@ -35,6 +36,10 @@ final class ProxyOptions {
         .requestTimeout(seconds("http-request-timeout"))
         .idleTimeout(seconds("http-idle-timeout"))
         .grpcTimeout(seconds("http-max-grpc-timeout"))
+        .escapedSlashes(
+            options.text("http-escaped-slashes").equals("keep")
+                ? EscapedSlashes.KEEP
+                : EscapedSlashes.REJECT)
         .accessLog(file(ACCESS_LOG).orElse(null));
   }
 

@@ -23,6 +23,7 @@ import agent.identity.LocalIdentityAllocator;
 import agent.ipam.AddressFamily;
 import agent.ipam.Ipam;
 import agent.ipam.LeaseStore;
+import agent.l7proxy.EscapedSlashes;
 import agent.l7proxy.HttpProxyContext;
 import agent.launcher.options.AgentOption;
 import agent.launcher.options.OptionTable;
@@ -338,6 +339,12 @@ class OptionsReachTheirPartsTest {
             s -> s.log().proxyLog(),
             Optional.empty(),
             Optional.of(Path.of("/l"))),
+        new Row(
+            "http-escaped-slashes",
+            "keep",
+            s -> s.proxies().http().escapedSlashes(),
+            EscapedSlashes.REJECT,
+            EscapedSlashes.KEEP),
         new Row("http-retry-count", "7", s -> s.proxies().http().retries(), 3, 7),
         seconds("http-retry-timeout", HttpProxyContext::retryTimeout, 0),
         seconds("proxy-connect-timeout", HttpProxyContext::connectTimeout, 1),

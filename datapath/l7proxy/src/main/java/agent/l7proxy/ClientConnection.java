@@ -128,6 +128,10 @@ final class ClientConnection {
     return idle;
   }
 
+  EscapedSlashes slashes() {
+    return context.escapedSlashes();
+  }
+
   HttpProxyContext context() {
     return context;
   }

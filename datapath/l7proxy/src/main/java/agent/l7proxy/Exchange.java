@@ -81,7 +81,7 @@ final class Exchange {
     report.protocol(handler.isHttp2() ? "HTTP/2" : head.protocolVersion().text());
     report.request(head.method().name(), head.uri(), "");
     try {
-      request = JudgedRequest.of(head, handler.isHttp2(), isServerHttp2);
+      request = JudgedRequest.of(head, handler.isHttp2(), isServerHttp2, connection.slashes());
     } catch (BadRequestException e) {
       refuse(e);
       return;

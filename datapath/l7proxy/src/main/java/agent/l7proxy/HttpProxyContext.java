@@ -28,6 +28,7 @@ public final class HttpProxyContext {
   private Duration idleTimeout = Duration.ZERO;
   private Duration grpcTimeout = Duration.ZERO;
   private Duration headTimeout = Duration.ofSeconds(30);
+  private EscapedSlashes escapedSlashes = EscapedSlashes.REJECT;
   private Path accessLog;
   private IntFunction<List<String>> labels = identity -> List.of();
   private RequestListener listener = request -> {};
@@ -97,6 +98,12 @@ public final class HttpProxyContext {
   /** Sets how long a client has for the head of a request. */
   HttpProxyContext headTimeout(Duration value) {
     headTimeout = changing(value);
+    return this;
+  }
+
+  /** Sets {@code --http-escaped-slashes}. */
+  public HttpProxyContext escapedSlashes(EscapedSlashes value) {
+    escapedSlashes = changing(value);
     return this;
   }
 
@@ -225,6 +232,11 @@ public final class HttpProxyContext {
    */
   Duration headTimeout() {
     return headTimeout;
+  }
+
+  /** Returns what becomes of escaped slashes in paths. */
+  public EscapedSlashes escapedSlashes() {
+    return escapedSlashes;
   }
 
   /** Returns the file of the access log; null: there is none. */

@@ -49,6 +49,7 @@ final class JudgedRequest implements HttpRequest {
   private final io.netty.handler.codec.http.HttpRequest head;
   private final boolean isHttp2;
   private final boolean isServerHttp2;
+  private final EscapedSlashes slashes;
   private String host = "";
   private String authority = "";
   private boolean isWebSocket;
@@ -58,10 +59,14 @@ final class JudgedRequest implements HttpRequest {
   private HttpHeaders judgedHeaders;
 
   private JudgedRequest(
-      io.netty.handler.codec.http.HttpRequest head, boolean isHttp2, boolean isServerHttp2) {
+      io.netty.handler.codec.http.HttpRequest head,
+      boolean isHttp2,
+      boolean isServerHttp2,
+      EscapedSlashes slashes) {
     this.head = head;
     this.isHttp2 = isHttp2;
     this.isServerHttp2 = isServerHttp2;
+    this.slashes = slashes;
   }
 
   /**
@@ -70,15 +75,19 @@ final class JudgedRequest implements HttpRequest {
    * @param head changed by this
    * @param isHttp2 what the client speaks
    * @param isServerHttp2 what the server speaks
+   * @param slashes what becomes of escaped slashes in its path
    * @throws BadRequestException where it is ambiguous or not valid, or could not be decoded
    */
   static JudgedRequest of(
-      io.netty.handler.codec.http.HttpRequest head, boolean isHttp2, boolean isServerHttp2)
+      io.netty.handler.codec.http.HttpRequest head,
+      boolean isHttp2,
+      boolean isServerHttp2,
+      EscapedSlashes slashes)
       throws BadRequestException {
     if (head.decoderResult().isFailure()) {
       throw BadRequestException.of(head.decoderResult().cause());
     }
-    final JudgedRequest request = new JudgedRequest(head, isHttp2, isServerHttp2);
+    final JudgedRequest request = new JudgedRequest(head, isHttp2, isServerHttp2, slashes);
     if (!HeadCheck.isToken(head.method().name())) {
       throw new BadRequestException("a character of the method is not allowed");
     }
@@ -170,7 +179,7 @@ final class JudgedRequest implements HttpRequest {
       return;
     }
     if (!target.isEmpty() && target.charAt(0) == '/' || isHttp2) {
-      head.setUri(NormalPath.of(target));
+      head.setUri(NormalPath.of(target, slashes));
       return;
     }
     if (!target.regionMatches(true, 0, "http://", 0, 7)) {
@@ -185,7 +194,7 @@ final class JudgedRequest implements HttpRequest {
       throw new BadRequestException("the host of the target is not that of Host");
     }
     final String rest = target.substring(end);
-    head.setUri(NormalPath.of(rest.startsWith("/") ? rest : "/" + rest));
+    head.setUri(NormalPath.of(rest.startsWith("/") ? rest : "/" + rest, slashes));
   }
 
   private static Set<String> connectionOptions(HttpHeaders headers) {

@@ -2,14 +2,19 @@ package agent.l7proxy;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.regex.Pattern;
 
 /**
  * The normal form of a request's path (RFC 3986 section 6.2.2): unreserved characters are not
  * encoded, encodings are in upper case, and there are no dot segments. Rules see this form, and the
- * server gets it. What servers are known to read in different ways is refused.
+ * server gets it. What servers are known to read in different ways is refused. With {@link
+ * EscapedSlashes#KEEP} escaped slashes stay as they came, in the case of their digits.
  */
 final class NormalPath {
   private static final String HEX = "0123456789ABCDEF";
+
+  /** Escapes that some servers decode to separators before they remove dot segments. */
+  private static final Pattern ESCAPED_SLASH = Pattern.compile("%2[Ff]|%5[Cc]");
 
   private NormalPath() {}
 
@@ -18,7 +23,7 @@ final class NormalPath {
    *
    * @param target path and query
    */
-  static String of(String target) throws BadRequestException {
+  static String of(String target, EscapedSlashes slashes) throws BadRequestException {
     if (target.isEmpty() || target.charAt(0) != '/') {
       throw new BadRequestException("the path does not start with /");
     }
@@ -35,10 +40,11 @@ final class NormalPath {
     if (isSimple) {
       return target;
     }
-    return withoutDots(decoded(target, end)) + target.substring(end);
+    return withoutDots(decoded(target, end, slashes)) + target.substring(end);
   }
 
-  private static String decoded(String target, int end) throws BadRequestException {
+  private static String decoded(String target, int end, EscapedSlashes slashes)
+      throws BadRequestException {
     final StringBuilder path = new StringBuilder(end);
     for (int i = 0; i < end; i++) {
       final char c = target.charAt(i);
@@ -50,10 +56,13 @@ final class NormalPath {
       if (value < 0) {
         throw new BadRequestException("an encoding in the path is incomplete");
       }
-      if (value == 0 || value == '/' || value == '\\') {
+      final boolean isSlash = value == '/' || value == '\\';
+      if (value == 0 || isSlash && slashes == EscapedSlashes.REJECT) {
         throw new BadRequestException("the path encodes a NUL, a slash or a backslash");
       }
-      if (isUnreserved(value)) {
+      if (isSlash) {
+        path.append(target, i, i + 3);
+      } else if (isUnreserved(value)) {
         path.append((char) value);
       } else {
         path.append('%').append(HEX.charAt(value >> 4)).append(HEX.charAt(value & 15));
@@ -94,13 +103,24 @@ final class NormalPath {
         }
         continue;
       }
-      final int parameters = segment.indexOf(';');
-      if (parameters > 0 && isDots(segment.substring(0, parameters))) {
-        throw new BadRequestException("a dot segment of the path has parameters");
-      }
+      checkNoHiddenDots(segment);
       kept.add(segment);
     }
     return "/" + String.join("/", kept);
+  }
+
+  /** Refuses what is a dot segment for a server that drops parameters or decodes slashes first. */
+  private static void checkNoHiddenDots(String segment) throws BadRequestException {
+    final String[] parts = ESCAPED_SLASH.split(segment, -1);
+    for (final String part : parts) {
+      final int parameters = part.indexOf(';');
+      if (parameters > 0 && isDots(part.substring(0, parameters))) {
+        throw new BadRequestException("a dot segment of the path has parameters");
+      }
+      if (parts.length > 1 && isDots(part)) {
+        throw new BadRequestException("a dot segment of the path is beside an encoded slash");
+      }
+    }
   }
 
   private static boolean isDots(String segment) {

@@ -36,7 +36,7 @@ class ExchangeTimersTest {
     if (timeout != null) {
       head.headers().set("grpc-timeout", timeout);
     }
-    timers.start(context, JudgedRequest.of(head, true, true), expired::add);
+    timers.start(context, JudgedRequest.of(head, true, true, EscapedSlashes.REJECT), expired::add);
   }
 
   private void passNs(long ns) {

@@ -34,6 +34,7 @@ class HttpProxyContextTest {
     assertEquals(Duration.ZERO, context.idleTimeout());
     assertEquals(Duration.ZERO, context.grpcTimeout());
     assertEquals(Duration.ofSeconds(30), context.headTimeout());
+    assertEquals(EscapedSlashes.REJECT, context.escapedSlashes());
     assertNull(context.accessLog());
     assertEquals(List.of(), context.labels().apply(1));
     assertSame(bench, context.redirect());
@@ -58,6 +59,7 @@ class HttpProxyContextTest {
             .idleTimeout(Duration.ofSeconds(3))
             .grpcTimeout(Duration.ofSeconds(4))
             .headTimeout(Duration.ofNanos(1))
+            .escapedSlashes(EscapedSlashes.KEEP)
             .accessLog(log)
             .labels(labels)
             .listener(listener)
@@ -72,6 +74,7 @@ class HttpProxyContextTest {
     assertEquals(Duration.ofSeconds(3), context.idleTimeout());
     assertEquals(Duration.ofSeconds(4), context.grpcTimeout());
     assertEquals(Duration.ofNanos(1), context.headTimeout());
+    assertEquals(EscapedSlashes.KEEP, context.escapedSlashes());
     assertSame(log, context.accessLog());
     assertSame(labels, context.labels());
     assertSame(listener, context.listener());
@@ -131,6 +134,7 @@ class HttpProxyContextTest {
         context -> context.idleTimeout(null),
         context -> context.grpcTimeout(null),
         context -> context.headTimeout(null),
+        context -> context.escapedSlashes(null),
         context -> context.accessLog(null),
         context -> context.labels(null),
         context -> context.listener(null),

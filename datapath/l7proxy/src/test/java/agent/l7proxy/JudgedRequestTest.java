@@ -26,7 +26,7 @@ class JudgedRequestTest {
   }
 
   private static JudgedRequest judged(DefaultHttpRequest head) throws BadRequestException {
-    return JudgedRequest.of(head, false, false);
+    return JudgedRequest.of(head, false, false, EscapedSlashes.REJECT);
   }
 
   private static void assertRefused(
@@ -34,7 +34,8 @@ class JudgedRequestTest {
     assertEquals(
         message,
         assertThrows(
-                BadRequestException.class, () -> JudgedRequest.of(head, isHttp2, isServerHttp2))
+                BadRequestException.class,
+                () -> JudgedRequest.of(head, isHttp2, isServerHttp2, EscapedSlashes.REJECT))
             .getMessage());
   }
 
@@ -65,7 +66,8 @@ class JudgedRequestTest {
       String version, boolean isServerHttp2, boolean isTaken) throws BadRequestException {
     final DefaultHttpRequest head = head(HttpVersion.valueOf(version), "GET", "/");
     if (isTaken) {
-      assertEquals("", JudgedRequest.of(head, isServerHttp2, isServerHttp2).host());
+      assertEquals(
+          "", JudgedRequest.of(head, isServerHttp2, isServerHttp2, EscapedSlashes.REJECT).host());
     } else {
       assertRefused("there is no Host", head, isServerHttp2, isServerHttp2);
     }
@@ -125,12 +127,13 @@ class JudgedRequestTest {
     for (final boolean isHttp2 : new boolean[] {false, true}) {
       final DefaultHttpRequest head = head("POST", "/");
       head.headers().set("Content-Type", "application/grpc+proto");
-      assertEquals(isHttp2, JudgedRequest.of(head, isHttp2, isHttp2).isGrpc());
+      assertEquals(
+          isHttp2, JudgedRequest.of(head, isHttp2, isHttp2, EscapedSlashes.REJECT).isGrpc());
     }
     final DefaultHttpRequest other = head("POST", "/");
-    assertFalse(JudgedRequest.of(other, true, true).isGrpc());
+    assertFalse(JudgedRequest.of(other, true, true, EscapedSlashes.REJECT).isGrpc());
     other.headers().set("Content-Type", "text/plain");
-    assertFalse(JudgedRequest.of(other, true, true).isGrpc());
+    assertFalse(JudgedRequest.of(other, true, true, EscapedSlashes.REJECT).isGrpc());
   }
 
   @Test
@@ -150,7 +153,7 @@ class JudgedRequestTest {
       final DefaultHttpRequest head = head("GET", "/");
       head.headers().add("Host", second);
       if (second.startsWith("a")) {
-        assertEquals("a.test", JudgedRequest.of(head, true, true).host());
+        assertEquals("a.test", JudgedRequest.of(head, true, true, EscapedSlashes.REJECT).host());
         assertEquals(1, head.headers().getAll("Host").size());
         head.headers().add("Host", second);
         assertRefused("there is more than one Host", head, false, false);
@@ -166,7 +169,7 @@ class JudgedRequestTest {
     final DefaultHttpRequest head = head("PUT", "/");
     head.headers().set("Transfer-Encoding", "gzip");
     assertRefused("Transfer-Encoding is not chunked", head, false, false);
-    assertTrue(JudgedRequest.of(head, true, true).hasBody());
+    assertTrue(JudgedRequest.of(head, true, true, EscapedSlashes.REJECT).hasBody());
   }
 
   @Test
@@ -175,7 +178,8 @@ class JudgedRequestTest {
       for (final String[] lines : new String[][] {{"admin", "root"}, {"root", "admin"}}) {
         final DefaultHttpRequest head = head("GET", "/");
         head.headers().add("X-User", lines[0]).add("x-user", lines[1]);
-        final JudgedRequest request = JudgedRequest.of(head, isHttp2, isHttp2);
+        final JudgedRequest request =
+            JudgedRequest.of(head, isHttp2, isHttp2, EscapedSlashes.REJECT);
         assertFalse(request.hasHeader("X-User", "admin"));
         assertFalse(request.hasHeader("X-User", "root"));
         assertTrue(request.hasHeaderLine("X-USER", "admin"));
@@ -209,7 +213,7 @@ class JudgedRequestTest {
     }
     judged(head);
     assertEquals(7, head.headers().size(), "they are those of the client");
-    JudgedRequest.of(head, true, true);
+    JudgedRequest.of(head, true, true, EscapedSlashes.REJECT);
     assertEquals(1, head.headers().size());
   }
 
@@ -218,7 +222,7 @@ class JudgedRequestTest {
     for (final boolean isHttp2 : new boolean[] {false, true}) {
       final DefaultHttpRequest head = head("GET", "/");
       head.headers().set("TE", "gzip, trailers");
-      JudgedRequest.of(head, isHttp2, isHttp2);
+      JudgedRequest.of(head, isHttp2, isHttp2, EscapedSlashes.REJECT);
       assertEquals("trailers", head.headers().get("TE"));
       assertEquals(isHttp2 ? null : "TE", head.headers().get("Connection"));
     }

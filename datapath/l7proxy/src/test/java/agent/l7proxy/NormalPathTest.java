@@ -1,6 +1,7 @@
 package agent.l7proxy;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -38,14 +39,14 @@ class NormalPathTest {
     "/%60%7b%40%5b%3a%7F%0a%a0%ff, /%60%7B%40%5B%3A%7F%0A%A0%FF",
   })
   void shouldReturnTheNormalForm(String target, String normal) throws BadRequestException {
-    assertEquals(normal, NormalPath.of(target));
+    assertEquals(normal, NormalPath.of(target, EscapedSlashes.REJECT));
   }
 
   /** Most paths are normal: they are judged for each request, and none is copied. */
   @ParameterizedTest
   @ValueSource(strings = {"/", "/a/b.c/d..", "/a?b=./%41;\\&c=/../", "/~a-b_c!$&'()*+,=:@"})
   void shouldReturnWhatIsNormalItself(String target) throws BadRequestException {
-    assertSame(target, NormalPath.of(target));
+    assertSame(target, NormalPath.of(target, EscapedSlashes.REJECT));
   }
 
   @ParameterizedTest
@@ -61,7 +62,8 @@ class NormalPathTest {
   })
   void shouldTellWhatIsWrong(String target, String problem) {
     final String message =
-        assertThrows(BadRequestException.class, () -> NormalPath.of(target)).getMessage();
+        assertThrows(BadRequestException.class, () -> NormalPath.of(target, EscapedSlashes.REJECT))
+            .getMessage();
     assertTrue(message.startsWith(problem), message);
   }
 
@@ -92,7 +94,48 @@ class NormalPathTest {
         "/%2e%2e;/a"
       })
   void shouldRefuse(String target) {
-    assertThrows(BadRequestException.class, () -> NormalPath.of(target));
+    assertThrows(BadRequestException.class, () -> NormalPath.of(target, EscapedSlashes.REJECT));
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "/%2f..%5c, beside an encoded slash",
+    "/a%2F., beside an encoded slash",
+    "/..;%2f, has parameters",
+    "/%00%2f, encodes a NUL",
+    "/%2, is incomplete",
+    "/%2f%5, is incomplete",
+  })
+  void shouldTellWhatIsWrongWhereItKeepsEscapedSlashes(String target, String problem) {
+    final String message =
+        assertThrows(BadRequestException.class, () -> NormalPath.of(target, EscapedSlashes.KEEP))
+            .getMessage();
+    assertTrue(message.contains(problem), message);
+  }
+
+  /** A server that decodes escaped slashes first finds no dot segment. */
+  @Test
+  void shouldLeaveNoDotSegmentForAServerThatDecodesSlashes() throws BadRequestException {
+    final Random random = new Random(5);
+    final String[] parts = {"/", ".", "..", "a", "%2e", "%2f", "%2F", "%5c", "%5C", "%25", ";"};
+    int kept = 0;
+    for (int i = 0; i < 50_000; i++) {
+      final StringBuilder target = new StringBuilder("/");
+      for (int j = random.nextInt(10); j > 0; j--) {
+        target.append(parts[random.nextInt(parts.length)]);
+      }
+      final String normal;
+      try {
+        normal = NormalPath.of(target.toString(), EscapedSlashes.KEEP);
+      } catch (BadRequestException e) {
+        continue;
+      }
+      assertEquals(normal, NormalPath.of(normal, EscapedSlashes.KEEP), target.toString());
+      final String decoded = normal.replaceAll("(?i)%2f|%5c", "/") + "/";
+      assertFalse(decoded.matches(".*/\\.{1,2}(;[^/]*)?/.*"), target + " -> " + normal);
+      kept += normal.contains("%2f") ? 1 : 0;
+    }
+    assertTrue(kept > 1_000, kept + " with an escaped slash");
   }
 
   /** What was normal once stays as it is, and has no dot segment. */
@@ -109,8 +152,8 @@ class NormalPathTest {
       }
       final String normal;
       try {
-        normal = NormalPath.of(target.toString());
-        assertEquals(normal, NormalPath.of(normal), target.toString());
+        normal = NormalPath.of(target.toString(), EscapedSlashes.REJECT);
+        assertEquals(normal, NormalPath.of(normal, EscapedSlashes.REJECT), target.toString());
       } catch (BadRequestException e) {
         continue;
       }

@@ -29,7 +29,7 @@ class ResponseHeadTest {
         new DefaultHttpRequest(
             version, HttpMethod.valueOf(method), method.equals("CONNECT") ? "a.test" : "/");
     request.headers().set("Host", "a.test");
-    return JudgedRequest.of(request, false, false);
+    return JudgedRequest.of(request, false, false, EscapedSlashes.REJECT);
   }
 
   private static ResponseHead framed(DefaultHttpResponse response, String method)
@@ -145,7 +145,12 @@ class ResponseHeadTest {
       switching.headers().set("Upgrade", answered);
     }
     final ResponseHead head =
-        ResponseHead.of(switching, JudgedRequest.of(request, false, false), false, false, true);
+        ResponseHead.of(
+            switching,
+            JudgedRequest.of(request, false, false, EscapedSlashes.REJECT),
+            false,
+            false,
+            true);
     assertTrue(head.isTunnel());
     assertEquals(isRefused, head.isRefused());
   }

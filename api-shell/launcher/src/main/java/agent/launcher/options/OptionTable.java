@@ -344,6 +344,13 @@ public final class OptionTable {
             STRING,
             "^(.*/)?mesh-proxy(:.*)?$",
             "Images of sidecar proxies"),
+        served(
+                PROXY,
+                "http-escaped-slashes",
+                STRING,
+                "reject",
+                "Requests with %2F or %5C in the path")
+            .withChoices("reject", "keep"),
         served(PROXY, "http-idle-timeout", DURATION, "0", "Idle time-out of a stream (0: none)")
             .withRange(0, Integer.MAX_VALUE),
         served(PROXY, "http-max-grpc-timeout", DURATION, "0", "Longest gRPC request (0: any)")

@@ -67,6 +67,7 @@ class OptionEffectsTest {
       flowobs-monitor-events AgentObserveKernelTest#shouldKeepWhatTheOptionsSay
       help AgentCommandLineTest#shouldPrintItsOptionsByGroup
       host-routing AgentHostRoutingKernelTest
+      http-escaped-slashes AgentRequestRulesKernelTest#shouldSendEscapedSlashesOnWhereTheOptionSaysSo
       http-idle-timeout OptionsReachTheirPartsTest#shouldConfigureItsPartWithTheValueOfEveryServedOption
       http-max-grpc-timeout OptionsReachTheirPartsTest#shouldConfigureItsPartWithTheValueOfEveryServedOption
       http-request-timeout OptionsReachTheirPartsTest#shouldConfigureItsPartWithTheValueOfEveryServedOption

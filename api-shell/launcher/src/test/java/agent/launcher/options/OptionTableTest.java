@@ -128,6 +128,7 @@ class OptionTableTest {
       service-table-size int 16381
       flowobs-event-buffer-capacity int 4096
       flowobs-monitor-events strings
+      http-escaped-slashes string reject
       host-routing string auto
       ipv4-native-routing-cidr string auto
       ipv6-native-routing-cidr string auto

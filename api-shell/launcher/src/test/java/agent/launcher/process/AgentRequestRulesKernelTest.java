@@ -10,6 +10,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -65,8 +66,10 @@ class AgentRequestRulesKernelTest {
     node.keep(origin);
   }
 
-  private void launch() throws Exception {
-    agent = node.launch("--access-log=" + log()).ready();
+  private void launch(String... options) throws Exception {
+    final List<String> all = new ArrayList<>(List.of("--access-log=" + log()));
+    all.addAll(List.of(options));
+    agent = node.launch(all.toArray(String[]::new)).ready();
   }
 
   private Path log() {
@@ -139,6 +142,53 @@ class AgentRequestRulesKernelTest {
     launch();
     assertEquals(rules, agent.expect(200, "GET", "/policy", null).json());
     assertJudged();
+  }
+
+  /** Returns the status of requests for paths, and whether the server got them as they are. */
+  private Map<String, String> answers(String address, List<String> paths) {
+    final Map<String, String> answers = new TreeMap<>();
+    for (final String path : paths) {
+      origin.requests().clear();
+      final String url = "http://" + (address.contains(":") ? "[" + address + "]" : address);
+      final String status =
+          client
+              .namespace()
+              .attempt(
+                  "curl",
+                  "-sSg",
+                  "--path-as-is",
+                  "-m",
+                  "8",
+                  "-o",
+                  "/dev/null",
+                  "-w",
+                  "%{http_code}",
+                  url + ":8080" + path)
+              .output()
+              .strip();
+      answers.put(path, status + (origin.requests().equals(List.of("GET " + path)) ? " sent" : ""));
+    }
+    return answers;
+  }
+
+  @Test
+  void shouldSendEscapedSlashesOnWhereTheOptionSaysSo() throws Exception {
+    final String rules = RULES.replaceFirst("(?s)\"method\".*REPLACE\"}]", "\"path\": \"/a%2f.*\"");
+    agent.expect(200, "PUT", "/policy", rules);
+    final List<String> paths =
+        List.of("/a%2fb", "/a%2F", "/a%252fb", "/a/b", "/a%2f../b", "/a%2fb%5c..%2f");
+    for (final String address : List.of(server.ipv4(), server.ipv6())) {
+      assertEquals(
+          "{/a%252fb=403, /a%2F=400, /a%2f../b=400, /a%2fb=400, /a%2fb%5c..%2f=400, /a/b=403}",
+          answers(address, paths).toString());
+    }
+    agent.kill();
+    launch("--http-escaped-slashes=keep");
+    for (final String address : List.of(server.ipv4(), server.ipv6())) {
+      assertEquals(
+          "{/a%252fb=403, /a%2F=403, /a%2f../b=400, /a%2fb=200 sent, /a%2fb%5c..%2f=400, /a/b=403}",
+          answers(address, paths).toString());
+    }
   }
 
   @Test
