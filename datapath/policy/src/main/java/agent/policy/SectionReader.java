@@ -50,11 +50,16 @@ final class SectionReader {
     return new Section(
         direction,
         deny,
-        spec.namesNoPeer() && !spec.isEmpty() || entities.contains(Entity.ALL),
+        isOfAllPeers(spec) || entities.contains(Entity.ALL),
         SelectorReader.readAll(field("Endpoints"), spec.endpoints()),
         SelectorReader.readAll(field("Requires"), spec.requires()),
         outsiders,
         new PortReader(direction, deny).read(path, spec));
+  }
+
+  /** An element with ports or ICMP and no list of peers is for all of them. */
+  private static boolean isOfAllPeers(PeerRuleSpec spec) {
+    return spec.namesNoPeer() && (spec.toPorts() != null || spec.icmps() != null);
   }
 
   private String name(String peers) {

@@ -135,6 +135,21 @@ class PolicyEntriesTest {
     }
   }
 
+  /** It has no list of peers, which means all of them. */
+  @Test
+  void shouldMeanAllPeersThatHaveWhatAnElementWithPortsRequires() {
+    final PeerRuleSpec element = on(requires(DB), tcp(80));
+    final PolicyEngine engine = open();
+    add(engine, List.of(ingress(WEB, element)), false);
+    assertEquals(List.of(tcp80(db.id(), PolicyVerdict.ALLOW), OPEN_OUT), entriesOf(engine));
+    delete(engine, List.of());
+    add(engine, List.of(ingress(WEB, PeerRuleSpec.ALL), ingressDeny(WEB, element)), false);
+    assertTrue(entriesOf(engine).contains(tcp80(db.id(), PolicyVerdict.DENY)));
+    delete(engine, List.of());
+    add(engine, List.of(ingress(WEB, requires(DB))), false);
+    assertEquals(List.of(OPEN_OUT), entriesOf(engine), "without ports it means no peer");
+  }
+
   @Test
   void shouldAddItsDeniesWithoutTurningEnforcementOn() {
     final PolicyEngine engine = open();

@@ -37,10 +37,12 @@ public record PeerRuleSpec(
   public static final PeerRuleSpec ALL =
       new PeerRuleSpec(null, null, null, null, List.of("all"), null, null, null, null, null);
 
-  /** Returns whether no peers are named, not even none of them by an empty list. */
+  /**
+   * Returns whether no peers are named, not even none of them by an empty list. What is required
+   * names none: it restricts those that are named, and all where none are.
+   */
   public boolean namesNoPeer() {
     return endpoints == null
-        && requires == null
         && cidrs == null
         && cidrSets == null
         && fqdns == null
@@ -50,7 +52,7 @@ public record PeerRuleSpec(
 
   /** Returns whether it is {@code {}}. */
   public boolean isEmpty() {
-    return namesNoPeer() && toPorts == null && icmps == null;
+    return namesNoPeer() && requires == null && toPorts == null && icmps == null;
   }
 
   /**

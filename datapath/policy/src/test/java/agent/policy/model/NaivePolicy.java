@@ -180,7 +180,6 @@ public final class NaivePolicy {
 
   private static boolean meansPeer(PeerRuleSpec element, NaivePeer peer) {
     if (element.endpoints() == null
-        && element.requires() == null
         && element.cidrs() == null
         && element.cidrSets() == null
         && element.entities() == null) {
