@@ -145,6 +145,51 @@ class DnsProxyRoomTest {
     }
   }
 
+  /** One endpoint has all the questions, or all the sockets to servers, that one may have. */
+  @ParameterizedTest
+  @CsvSource({"2, 100", "100, 2"})
+  void shouldLeaveAnotherEndpointItsQuestionsAndSockets(int questions, int sockets)
+      throws Exception {
+    answersNothing();
+    rig.start(rig.context().times(TIMES).limits(new Limits(100, questions, 100, sockets, 10, 10)));
+    try (ProxyRig.Udp first = rig.new Udp();
+        ProxyRig.Udp second = rig.new Udp();
+        ProxyRig.Udp third = rig.new Udp();
+        ProxyRig.Udp others = rig.new Udp()) {
+      first.send(question(WWW));
+      second.send(question(WWW));
+      await(() -> rig.server.questions.size() == 2);
+      answers();
+      assertAnswered(Rcode.SERVFAIL, third);
+      rig.redirect.endpoint = FakeRedirect.ENDPOINT + 1;
+      assertAnswered(Rcode.NOERROR, others);
+      rig.redirect.endpoint = FakeRedirect.ENDPOINT;
+      assertAnswered(Rcode.SERVFAIL, third);
+    }
+  }
+
+  @Test
+  void shouldLeaveAnotherEndpointItsConnections() throws Exception {
+    answers();
+    rig.start(rig.context().times(TIMES).limits(new Limits(100, 100, 100, 100, 10, 2)));
+    try (ProxyRig.Tcp first = rig.new Tcp();
+        ProxyRig.Tcp second = rig.new Tcp();
+        ProxyRig.Tcp third = rig.new Tcp()) {
+      assertTrue(third.isEnded());
+      rig.redirect.endpoint = FakeRedirect.ENDPOINT + 1;
+      try (ProxyRig.Tcp others = rig.new Tcp()) {
+        for (final ProxyRig.Tcp client : List.of(first, second, others)) {
+          client.send(question(WWW));
+          assertEquals(Rcode.NOERROR, client.receive()[3] & 0xf);
+        }
+      }
+      rig.redirect.endpoint = FakeRedirect.ENDPOINT;
+      try (ProxyRig.Tcp fourth = rig.new Tcp()) {
+        assertTrue(fourth.isEnded());
+      }
+    }
+  }
+
   /** The longest datagram of IPv6 is none of IPv4: the socket to the server does not take it. */
   @Test
   void shouldGiveBackTheRoomOfAQuestionThatTheSocketDoesNotTake() throws Exception {

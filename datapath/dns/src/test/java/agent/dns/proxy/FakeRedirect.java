@@ -10,13 +10,20 @@ import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 
-/** A datapath on the loopback interface: all clients are one endpoint and ask one server. */
+/**
+ * A datapath on the loopback interface: all clients are those of one endpoint at a time and ask one
+ * server.
+ */
 final class FakeRedirect implements RedirectProxy {
   static final int ENDPOINT = 7;
 
   final List<Integer> joined = new CopyOnWriteArrayList<>();
   final List<Integer> left = new CopyOnWriteArrayList<>();
   volatile InetSocketAddress server;
+
+  /** Whose the clients are that are found from now on. */
+  volatile int endpoint = ENDPOINT;
+
   volatile int serverEndpoint;
   volatile int serverIdentity = 2;
   volatile boolean knowsFlows = true;
@@ -51,7 +58,7 @@ final class FakeRedirect implements RedirectProxy {
                 client,
                 clientPort,
                 1000,
-                ENDPOINT,
+                endpoint,
                 IpAddress.of(to.getAddress().getAddress()),
                 to.getPort(),
                 serverIdentity,

@@ -3,6 +3,7 @@ package agent.datapath.manager;
 import static agent.datapath.manager.ManagerTestNode.await;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -17,6 +18,7 @@ import agent.maps.layout.FlowEventFlyweight;
 import agent.maps.layout.TranslationEventFlyweight;
 import agent.maps.layout.TranslationPlace;
 import agent.testkit.KernelTest;
+import agent.testkit.NetworkNamespace;
 import agent.testkit.TestControlGroup;
 import agent.types.IpAddress;
 import java.nio.ByteBuffer;
@@ -236,27 +238,43 @@ class SocketTranslationKernelTest {
     assertEquals(1, manager.events().received());
   }
 
+  /** Another namespace, as that of another workload, has its own. */
   @Test
   void shouldTellNoMoreThanTheShareOfANamespace() throws Exception {
     serve(SocketClient.IPV4, BACKEND);
     await(manager.events().subscribe(listener));
     final int connections = 200;
-    node.namespace()
-        .run(
-            () -> {
-              for (int i = 0; i < connections; i++) {
-                try (DatagramChannel channel = DatagramChannel.open(SocketClient.IPV4.family)) {
-                  channel.connect(SocketClient.IPV4.service());
-                }
-              }
-              return null;
-            });
+    connect(node.namespace(), connections);
     final long suppressed = manager.events().suppressed();
     assertTrue(suppressed > 0 && suppressed <= connections - SHARE, suppressed + " suppressed");
+    long own = 0;
     for (long left = connections - suppressed; left > 0; left--) {
-      assertTrue(listener.next() != null, left + " are missing");
+      final Reported next = listener.next();
+      assertNotNull(next, left + " are missing");
+      own = next.cookie;
     }
     assertNull(listener.reported.poll());
+    try (NetworkNamespace other = NetworkNamespace.create("other")) {
+      connect(node.namespace(), connections);
+      connect(other, 1);
+    }
+    Reported next;
+    do {
+      next = listener.next();
+      assertNotNull(next, "the one of the other namespace is missing");
+    } while (next.cookie == own);
+  }
+
+  private static void connect(NetworkNamespace from, int connections) throws Exception {
+    from.run(
+        () -> {
+          for (int i = 0; i < connections; i++) {
+            try (DatagramChannel channel = DatagramChannel.open(SocketClient.IPV4.family)) {
+              channel.connect(SocketClient.IPV4.service());
+            }
+          }
+          return null;
+        });
   }
 
   /** What a killed run has left open. */

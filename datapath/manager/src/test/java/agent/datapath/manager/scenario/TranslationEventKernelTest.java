@@ -296,6 +296,10 @@ class TranslationEventKernelTest {
       final int reported = reported().size();
       assertTrue(reported >= 2 && reported < flows, reported + " of " + flows);
       assertEquals(flows - reported, rates.eventsSuppressed());
+      node.services(family).put(ID + 1, STRANGER, PORT + 1, UDP, 0, new Server(ALICE, SERVED));
+      node.with(BOB, EndpointOption.SERVICES);
+      node.fromWorkload(BOB, family.packet(BOB, STRANGER).udp(1, PORT + 1));
+      assertEquals(1, reported().size(), "another endpoint's");
     }
   }
 }
