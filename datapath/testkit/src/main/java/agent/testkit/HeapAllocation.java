@@ -51,8 +51,8 @@ public final class HeapAllocation {
    * given number of times until a window allocates nothing or 30 seconds have passed; the result is
    * the smallest count of a window. Escape analysis removes allocations only once C2 has compiled
    * the work, which takes seconds on a busy machine, and the JIT compiler links call sites on the
-   * calling thread. An allocation of the work itself appears in every window. Without C2 the test is
-   * left out.
+   * calling thread. An allocation of the work itself appears in every window. Without C2 the test
+   * is left out.
    */
   public static long steady(int times, Runnable work) {
     return least(() -> of(times, work), COMPILED_NS);

@@ -85,8 +85,7 @@ class AgentSharesKernelTest {
       socket.send(new DatagramPacket(bytes, bytes.length));
       final DatagramPacket received = new DatagramPacket(new byte[512], 512);
       socket.receive(received);
-      final Message answer =
-          new Message(Arrays.copyOf(received.getData(), received.getLength()));
+      final Message answer = new Message(Arrays.copyOf(received.getData(), received.getLength()));
       return answer.getRcode() == Rcode.NOERROR
           && answer.getHeader().getID() == query.getHeader().getID()
           && answer.getSection(Section.ANSWER).size() == 1;

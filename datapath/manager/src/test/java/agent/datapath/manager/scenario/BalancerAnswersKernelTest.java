@@ -43,8 +43,7 @@ class BalancerAnswersKernelTest {
     final int header = isIpv4 ? 20 : 40;
     final int most = MTU - header - header - 8; // the outer header, that of the error, and ICMP
     node.receive(error(isIpv4, frontend, client, most + 1)).dropsFor(DropReason.NOT_FORWARDABLE);
-    assertEquals(
-        BalancerOutcome.TX, node.receive(error(isIpv4, frontend, client, most)).action());
+    assertEquals(BalancerOutcome.TX, node.receive(error(isIpv4, frontend, client, most)).action());
   }
 
   /** An error about a packet of the backend, which quotes so many bytes of it. */

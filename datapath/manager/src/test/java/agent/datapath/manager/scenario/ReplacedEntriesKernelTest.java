@@ -92,8 +92,7 @@ class ReplacedEntriesKernelTest {
     node.withoutPolicy();
     node.services(family).putOutside(7, family.address(NODE), PORT, UDP, 0, BOBS);
     assertReplacedInTheOverflow(
-        () ->
-            node.fromNetwork(packet(family, PEER, NODE, UDP, CLIENT, PORT, true).to(DEVICE_MAC)),
+        () -> node.fromNetwork(packet(family, PEER, NODE, UDP, CLIENT, PORT, true).to(DEVICE_MAC)),
         () -> {
           expire(family, PEER, CLIENT, NODE, PORT);
           expire(family, PEER, CLIENT, BOB, SERVED);
