@@ -24,6 +24,9 @@ public record LinkSizes(
   private static final int INDEX_OFFSET = 4;
   private static final int HEADER_LENGTH = 16;
 
+  /** GSO_LEGACY_MAX_SIZE of include/linux/netdevice.h. */
+  private static final int LEGACY_MAX = 65_536;
+
   private static final int IFLA_IFNAME = 3;
   private static final int IFLA_MTU = 4;
   private static final int IFLA_GSO_MAX_SIZE = 41;
@@ -61,7 +64,12 @@ public record LinkSizes(
             mtu,
             gro,
             gso,
-            groIpv4 == 0 ? gro : groIpv4,
-            gsoIpv4 == 0 ? gso : gsoIpv4));
+            ipv4(groIpv4, gro),
+            ipv4(gsoIpv4, gso)));
+  }
+
+  /** Kernels before 6.3 have no size of IPv4 alone, and make no larger packets of it than these. */
+  private static int ipv4(int size, int ofBoth) {
+    return size == 0 ? Math.min(ofBoth, LEGACY_MAX) : size;
   }
 }

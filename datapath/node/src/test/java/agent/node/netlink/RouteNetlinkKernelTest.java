@@ -63,7 +63,11 @@ class RouteNetlinkKernelTest {
     assertEquals("veth", link.kind());
     assertEquals(Optional.of(link), inHost(netlink -> netlink.link(veth.hostIfindex())));
     workload.exec("ip", "link", "set", "w0", "down");
-    final LinkMessage without = inHost(netlink -> netlink.link("h0")).orElseThrow();
+    LinkMessage without = inHost(netlink -> netlink.link("h0")).orElseThrow();
+    for (int i = 0; i < 100 && without.isRunning(); i++) { // the kernel's work queue sets it
+      Thread.sleep(20);
+      without = inHost(netlink -> netlink.link("h0")).orElseThrow();
+    }
     assertTrue(without.isUp() && !without.isRunning(), without.toString());
   }
 
