@@ -86,6 +86,7 @@ final class Daemon implements AutoCloseable {
   private final Settings settings;
   private final Deque<AutoCloseable> parts = new ArrayDeque<>();
   private final SystemLoad load = new SystemLoad(Path.of("/proc"), LOGGER::info);
+  private final StateWriters writers = new StateWriters();
   private final AgentEvents events;
   private ApiServer server;
   private volatile NodeProxies proxies;
@@ -122,7 +123,7 @@ final class Daemon implements AutoCloseable {
     final Node node = node(state);
     final var identities = new LocalIdentityAllocator(settings.fixedIdentities());
     final var cidrIdentities = new LocalCidrIdentityAllocator();
-    final Ipam ipam = Ipam.open(settings.ipam(node.addressing(), state.leaseStore()));
+    final Ipam ipam = Ipam.open(settings.ipam(node.addressing(), state.leaseStore(), writers));
     final RuntimeConfiguration restored =
         RuntimeConfiguration.restore(settings.runtimeOptions(), state.configurationStore());
     final var engine = new AtomicReference<PolicyEngine>();
@@ -376,7 +377,7 @@ final class Daemon implements AutoCloseable {
         .guarded(node.guardedDevices(), datapath.devices())
         .datapath(datapath.endpoints(), policyMaps, policyMaps.inOrder(datapath.ipcache()))
         .store(state.endpointStore())
-        .storing(keep(new StateWriters()))
+        .storing(keep(writers))
         .observer(
             new EndpointEvents(events)
                 .andThen(new RemovedEndpoints(names::endpointRemoved, proxies::endpointRemoved)))

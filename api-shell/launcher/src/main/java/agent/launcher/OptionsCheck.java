@@ -49,7 +49,7 @@ final class OptionsCheck {
     settings.names().preCache().ifPresent(NameFileReader::read);
     settings.proxies().dns();
     final NodeAddressing addressing = Node.check(settings.node(), settings.namedDevices());
-    settings.ipam(addressing, LeaseStore.inMemory());
+    settings.ipam(addressing, LeaseStore.inMemory(), Runnable::run);
     settings
         .policy(
             new LocalIdentityAllocator(settings.fixedIdentities()),

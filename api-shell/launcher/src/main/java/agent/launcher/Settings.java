@@ -57,6 +57,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.concurrent.Executor;
 
 /** Converts the options to the contexts of the parts; those of names in {@link NameOptions}. */
 final class Settings {
@@ -322,7 +323,7 @@ final class Settings {
     return mtu;
   }
 
-  IpamContext ipam(NodeAddressing addressing, LeaseStore store) {
+  IpamContext ipam(NodeAddressing addressing, LeaseStore store, Executor storing) {
     final FamilyAddressing ipv4 = addressing.ipv4();
     final FamilyAddressing ipv6 = addressing.ipv6();
     final List<Prefix> ranges = new ArrayList<>();
@@ -338,7 +339,8 @@ final class Settings {
             .pool(new AddressPool(AddressPool.DEFAULT, ranges))
             .families(ipv4.enabled(), ipv6.enabled())
             .gateways(ipv4.gateway(), ipv6.gateway())
-            .store(store);
+            .store(store)
+            .storing(storing);
     own.forEach(context::reserve);
     return context.conclude();
   }

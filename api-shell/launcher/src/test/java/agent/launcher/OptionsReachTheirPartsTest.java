@@ -512,7 +512,7 @@ class OptionsReachTheirPartsTest {
         new NodeAddressing(
             FamilyAddressing.of(IpAddress.parse("10.5.0.2"), RANGE4),
             FamilyAddressing.of(IpAddress.parse("f00d::5:0:2"), RANGE6));
-    final Ipam ipam = Ipam.open(settings().ipam(inside, LeaseStore.inMemory()));
+    final Ipam ipam = Ipam.open(settings().ipam(inside, LeaseStore.inMemory(), Runnable::run));
     assertEquals(List.of(RANGE4, RANGE6), ipam.pools().getFirst().cidrs());
     final var given = ipam.allocate(AddressFamily.BOTH, "x", null, false);
     assertEquals("10.5.0.3", given.ipv4().orElseThrow().address().toString());
@@ -524,7 +524,8 @@ class OptionsReachTheirPartsTest {
   @Test
   void shouldUseTheStoresThatItIsGiven() {
     final LeaseStore leases = LeaseStore.inMemory();
-    Ipam.open(settings().ipam(BOTH, leases)).allocate(AddressFamily.IPV4, "kept", null, false);
+    Ipam.open(settings().ipam(BOTH, leases, Runnable::run))
+        .allocate(AddressFamily.IPV4, "kept", null, false);
     assertEquals("kept", leases.load().getFirst().owner());
     final PrefilterStore prefilter = PrefilterStore.inMemory();
     assertEquals(

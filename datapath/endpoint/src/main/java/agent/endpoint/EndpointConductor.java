@@ -182,7 +182,8 @@ public final class EndpointConductor {
         ipcache,
         context.routes(),
         context.devices(),
-        context.endpoints());
+        context.endpoints(),
+        context.storing());
   }
 
   private Restoration restoration(EndpointContext context, Parts parts) {

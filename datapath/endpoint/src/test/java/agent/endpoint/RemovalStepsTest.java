@@ -9,7 +9,9 @@ import agent.endpoint.state.EndpointState;
 import agent.identity.DelayedIdentityAllocator;
 import agent.policy.PolicySnapshot;
 import java.time.Duration;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Deque;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
@@ -44,6 +46,31 @@ class RemovalStepsTest {
 
   private boolean isDetached() {
     return agent.datapath.calls.contains("detach 12");
+  }
+
+  /** The removals of many records share a sync, and no request waits for the disk. */
+  @Test
+  void shouldRemoveRecordsBesideTheConductorAndNothingBefore() {
+    agent.create("13", Requests.on("lxc2").ipv4("10.5.0.10").labels("app=client"));
+    agent.datapath.calls.clear();
+    final Deque<Runnable> writes = new ArrayDeque<>();
+    agent.storing = writes::add;
+    final List<CompletableFuture<List<String>>> answers = new ArrayList<>();
+    for (final int id : new int[] {12, 13}) {
+      answers.add(agent.conductor.endpoints().delete(EndpointIdentifier.local(id)));
+    }
+    agent.run();
+    assertEquals(2, writes.size(), "both at the same time");
+    assertEquals(List.of(), agent.datapath.calls);
+    assertEquals(EndpointState.DISCONNECTING, agent.get("12").state());
+    writes.removeFirst().run();
+    agent.run();
+    assertEquals(List.of(), answers.getFirst().join());
+    assertFalse(answers.getLast().isDone());
+    writes.removeFirst().run();
+    agent.run();
+    assertEquals(List.of(), answers.getLast().join());
+    assertEquals(List.of(), agent.store.load());
   }
 
   @Test

@@ -1,6 +1,7 @@
 package agent.ipam;
 
 import agent.types.IpAddress;
+import agent.types.OperationException;
 import agent.types.Prefix;
 import agent.types.Refusal;
 import java.time.Instant;
@@ -11,6 +12,10 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
 
 /**
  * The addresses of this node's workloads: pools, leases and expiration timers. Any thread may call.
@@ -27,6 +32,7 @@ import java.util.Set;
  * so they cannot be found again from the endpoints.
  */
 public final class Ipam {
+  private static final Logger LOGGER = LogManager.getLogger(Ipam.class);
   private static final int LONGEST_OWNER = 1024;
 
   private final IpamContext context;
@@ -34,6 +40,7 @@ public final class Ipam {
   private final Map<Prefix, PrefixCursor> cursors = new HashMap<>();
   private final Set<IpAddress> reserved;
   private final LeaseTable leases;
+  private final AtomicBoolean isStoring = new AtomicBoolean();
 
   private Ipam(IpamContext context) {
     this.context = context;
@@ -282,7 +289,43 @@ public final class Ipam {
     expire();
     final Lease claimed = claimed("addressing", address, endpointId, null, null);
     if (!claimed.equals(leases.get(address))) {
-      leases.follow(Map.of(address, claimed));
+      follow(Map.of(address, claimed));
+    }
+  }
+
+  /** Applies changes that stand even where they are stored later. */
+  private void follow(Map<IpAddress, Lease> change) {
+    leases.follow(change);
+    storeLater();
+  }
+
+  /** Has what is not stored yet be stored; changes until that begins share one write. */
+  private void storeLater() {
+    if (leases.unsaved() != null && isStoring.compareAndSet(false, true)) {
+      try {
+        context.storing().execute(this::storeUnsaved);
+      } catch (RejectedExecutionException ending) {
+        isStoring.set(false); // the next start releases what belongs to no endpoint
+      }
+    }
+  }
+
+  private void storeUnsaved() {
+    isStoring.set(false);
+    final LeaseTable.Unsaved unsaved;
+    synchronized (this) {
+      unsaved = leases.unsaved();
+    }
+    if (unsaved != null) {
+      try {
+        leases.store(unsaved);
+      } catch (OperationException failure) {
+        LOGGER.debug("the leases are stored later: {}", failure.getMessage());
+        return;
+      }
+      synchronized (this) {
+        leases.stored(unsaved);
+      }
     }
   }
 
@@ -316,7 +359,7 @@ public final class Ipam {
   public synchronized List<IpAddress> releaseEndpoint(int endpointId) {
     final List<IpAddress> gone = leases.of(endpointId);
     if (!gone.isEmpty()) {
-      leases.follow(removal(gone));
+      follow(removal(gone));
     }
     return gone;
   }
@@ -338,7 +381,7 @@ public final class Ipam {
       }
     }
     if (!change.isEmpty()) {
-      leases.follow(change);
+      follow(change);
     }
   }
 
@@ -369,14 +412,15 @@ public final class Ipam {
   }
 
   /**
-   * Releases the leases whose timers have ended, and stores what could not be stored before. Every
-   * other call does so first; a periodic call keeps the store small and current.
+   * Releases the leases whose timers have ended, and has stored what could not be stored before.
+   * Every other call does so first; a periodic call keeps the store small and current.
    *
    * @return how many addresses were released
    */
   public synchronized int expire() {
-    leases.saveIfUnsaved();
-    return leases.expire(context.clock().instant());
+    final int expired = leases.removeExpired(context.clock().instant());
+    storeLater();
+    return expired;
   }
 
   private static Map<IpAddress, Lease> removal(List<IpAddress> addresses) {

@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.Objects;
 import java.util.Set;
 import java.util.UUID;
+import java.util.concurrent.Executor;
 import java.util.function.Supplier;
 
 /** The configuration of {@link Ipam} until {@link #conclude()}; immutable after it. */
@@ -26,6 +27,7 @@ public final class IpamContext {
   private InstantSource clock = InstantSource.system();
   private Supplier<String> uuids = () -> UUID.randomUUID().toString();
   private LeaseStore store = LeaseStore.inMemory();
+  private Executor storing = Runnable::run;
 
   /** Adds a pool. */
   public IpamContext pool(AddressPool pool) {
@@ -81,6 +83,15 @@ public final class IpamContext {
   }
 
   /**
+   * Sets what stores changes that follow from others, so that their callers do not wait for the
+   * disk; by default the thread that made them does.
+   */
+  public IpamContext storing(Executor value) {
+    storing = changing(value);
+    return this;
+  }
+
+  /**
    * Checks what was set; after it nothing can be set.
    *
    * @return this
@@ -90,6 +101,7 @@ public final class IpamContext {
     Objects.requireNonNull(clock, "clock");
     Objects.requireNonNull(uuids, "uuids");
     Objects.requireNonNull(store, "store");
+    Objects.requireNonNull(storing, "storing");
     if (expiration.isNegative() || expiration.isZero()) {
       throw Refusal.invalid("expiration", expiration + " is not greater than 0");
     }
@@ -183,5 +195,9 @@ public final class IpamContext {
 
   LeaseStore store() {
     return store;
+  }
+
+  Executor storing() {
+    return storing;
   }
 }

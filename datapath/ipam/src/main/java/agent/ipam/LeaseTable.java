@@ -15,7 +15,10 @@ import java.util.function.Consumer;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
-/** The leases by address, and what of them is stored. The caller holds the lock. */
+/**
+ * The leases by address, and what of them is stored. The caller holds the lock, except for {@link
+ * #store(Unsaved)}, which waits for the disk.
+ */
 final class LeaseTable {
   private static final Logger LOGGER = LogManager.getLogger(LeaseTable.class);
 
@@ -25,6 +28,20 @@ final class LeaseTable {
   private final Set<IpAddress> expiring = new HashSet<>();
   private String unreadable;
   private boolean isUnsaved;
+  private long version;
+
+  /** Guards the store and {@link #storedVersion}. */
+  private final Object storeLock = new Object();
+
+  private long storedVersion;
+
+  /**
+   * Leases that are to be stored.
+   *
+   * @param version the number of changes that led to them
+   * @param leases all leases
+   */
+  record Unsaved(long version, List<Lease> leases) {}
 
   /**
    * Creates an empty table.
@@ -82,11 +99,13 @@ final class LeaseTable {
     final Map<IpAddress, Lease> before = new HashMap<>();
     change.keySet().forEach(address -> before.put(address, leases.get(address)));
     change.forEach(this::set);
+    version++;
     try {
-      store.save(all());
+      store(new Unsaved(version, all()));
       isUnsaved = false;
     } catch (RuntimeException e) {
       before.forEach(this::set);
+      version++;
       throw e;
     } finally {
       reportFree(change.keySet());
@@ -94,17 +113,18 @@ final class LeaseTable {
   }
 
   /**
-   * Applies changes that follow from one that is stored elsewhere, or from the time. Where the
-   * store fails they stand, and are stored later.
+   * Applies changes that follow from one that is stored elsewhere, or from the time; {@link
+   * #unsaved} has them.
    */
   void follow(Map<IpAddress, Lease> change) {
     change.forEach(this::set);
+    version++;
+    isUnsaved = true;
     reportFree(change.keySet());
-    save();
   }
 
   /** Removes the leases whose timers have ended; returns how many. */
-  int expire(Instant now) {
+  int removeExpired(Instant now) {
     final Map<IpAddress, Lease> gone = new HashMap<>();
     for (final IpAddress address : expiring) {
       if (!leases.get(address).expiresAt().isAfter(now)) {
@@ -117,23 +137,29 @@ final class LeaseTable {
     return gone.size();
   }
 
-  /** Stores the leases where an earlier attempt failed. */
-  void saveIfUnsaved() {
-    if (isUnsaved) {
-      save();
+  /** Returns what {@link #store(Unsaved)} is to store, or null for nothing. */
+  Unsaved unsaved() {
+    return isUnsaved && unreadable == null ? new Unsaved(version, all()) : null;
+  }
+
+  /**
+   * Stores leases, unless the store has those of a later change. Any thread may call, without the
+   * lock.
+   *
+   * @throws OperationException where the store fails
+   */
+  void store(Unsaved unsaved) {
+    synchronized (storeLock) {
+      if (unsaved.version() > storedVersion) {
+        store.save(unsaved.leases());
+        storedVersion = unsaved.version();
+      }
     }
   }
 
-  private void save() {
-    isUnsaved = true;
-    if (unreadable == null) {
-      try {
-        store.save(all());
-        isUnsaved = false;
-      } catch (OperationException e) {
-        LOGGER.debug("the leases are stored later: {}", e.getMessage());
-      }
-    }
+  /** Records that leases are stored. */
+  void stored(Unsaved unsaved) {
+    isUnsaved &= unsaved.version() != version;
   }
 
   private void reportFree(Set<IpAddress> addresses) {

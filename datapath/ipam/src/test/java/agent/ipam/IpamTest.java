@@ -15,7 +15,9 @@ import agent.types.Prefix;
 import agent.types.Refusal;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Deque;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Optional;
@@ -313,6 +315,57 @@ class IpamTest {
     assertEquals(
         "ip: 10.1.0.9 is not allocated",
         refused(Refusal.Kind.NOT_FOUND, () -> ipam.release("ip", ipv4, null)).getMessage());
+  }
+
+  /** Many endpoints that are deleted at a time wait for one write, and their callers for none. */
+  @Test
+  void shouldStoreTheReleasesOfManyEndpointsTogether() {
+    final Deque<Runnable> writes = new ArrayDeque<>();
+    final Ipam ipam = Ipam.open(context("10.1.0.0/24").storing(writes::add).conclude());
+    for (int id = 7; id < 10; id++) {
+      ipam.claim("a", IpAddress.parse("10.1.0." + id), id, null, null);
+    }
+    store.saved.clear();
+    for (int id = 7; id < 10; id++) {
+      ipam.releaseEndpoint(id);
+    }
+    assertEquals(List.of(), ipam.leases());
+    assertEquals(List.of(), store.saved);
+    assertEquals(1, writes.size());
+    writes.poll().run();
+    assertEquals(List.of(List.of()), store.saved);
+    ipam.expire();
+    assertEquals(0, writes.size(), "nothing is left to store");
+  }
+
+  /** A write that begins late does not bring back what was stored after it was asked for. */
+  @Test
+  void shouldNotReplaceStoredLeasesByThoseOfAnEarlierChange() {
+    final Deque<Runnable> writes = new ArrayDeque<>();
+    final Ipam ipam = Ipam.open(context("10.1.0.0/24").storing(writes::add).conclude());
+    final IpAddress first = IpAddress.parse("10.1.0.7");
+    final IpAddress second = IpAddress.parse("10.1.0.8");
+    ipam.claim("a", first, 7, null, null);
+    ipam.releaseEndpoint(7);
+    ipam.claim("a", second, 8, null, null);
+    writes.poll().run();
+    assertEquals(1, store.saved.getLast().size());
+    assertEquals(second, store.saved.getLast().getFirst().address());
+  }
+
+  @Test
+  void shouldStoreReleasesLaterWhereTheStoreFails() {
+    final Deque<Runnable> writes = new ArrayDeque<>();
+    final Ipam ipam = Ipam.open(context("10.1.0.0/24").storing(writes::add).conclude());
+    ipam.claim("a", IpAddress.parse("10.1.0.7"), 7, null, null);
+    store.fails = true;
+    ipam.releaseEndpoint(7);
+    writes.poll().run();
+    assertEquals(1, store.kept.load().size());
+    store.fails = false;
+    ipam.expire();
+    writes.poll().run();
+    assertEquals(List.of(), store.kept.load());
   }
 
   @Test

@@ -6,12 +6,12 @@ import agent.endpoint.state.EndpointRecord;
 import agent.endpoint.state.EndpointStore;
 import java.util.List;
 import java.util.Map;
-import java.util.TreeMap;
+import java.util.concurrent.ConcurrentSkipListMap;
 
 /** Stores each endpoint in a file of its own, {@code endpoints/<id>.json}. */
 final class EndpointFiles implements EndpointStore {
   private final NumberedFiles<EndpointRecord> files;
-  private final Map<Integer, String> unreadable = new TreeMap<>();
+  private final Map<Integer, String> unreadable = new ConcurrentSkipListMap<>();
 
   EndpointFiles(StateFolder<EndpointRecord> folder, Faults faults) {
     files =

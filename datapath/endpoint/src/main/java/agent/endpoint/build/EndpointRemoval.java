@@ -22,6 +22,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
 import java.util.function.Consumer;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
@@ -43,6 +44,8 @@ public final class EndpointRemoval {
    * @param routes holds the routes to it
    * @param devices finds its interface
    * @param datapath holds its programs, links and maps
+   * @param storing runs removals from the store, several at the same time, so that they share a
+   *     sync
    */
   public record Owners(
       EndpointStore store,
@@ -50,7 +53,8 @@ public final class EndpointRemoval {
       Ipcache ipcache,
       WorkloadRoutes routes,
       Devices devices,
-      EndpointProxy datapath) {}
+      EndpointProxy datapath,
+      Executor storing) {}
 
   private final ConductorAgent conductor;
   private final EndpointRegistry registry;
@@ -126,31 +130,38 @@ public final class EndpointRemoval {
    */
   private CompletableFuture<?> removeRecord(Endpoint endpoint, List<String> errors) {
     final int id = endpoint.id();
-    try {
-      owners.store().remove(id);
-      return null;
-    } catch (RuntimeException failure) {
-      final String what =
-          "endpoint %d: its record is not removed: %s; the removal is repeated"
-              .formatted(id, failure.getMessage());
-      return owners
-          .datapath()
-          .rememberRemoval(id)
-          .handleAsync(
-              (done, refused) -> {
-                if (refused == null) {
-                  endpoint.removalRemembered(true);
-                }
-                errors.add(
-                    refused == null
-                        ? what + ", also after a restart of the agent"
-                        : what
-                            + ", but a restart of the agent before that restores the endpoint: "
-                            + Answers.unwrapped(refused).getMessage());
-                return null;
-              },
-              conductor::run);
-    }
+    return CompletableFuture.runAsync(() -> owners.store().remove(id), owners.storing())
+        .handleAsync(
+            (done, failure) ->
+                failure == null
+                    ? CompletableFuture.<Void>completedFuture(null)
+                    : rememberRemoval(endpoint, Answers.unwrapped(failure), errors),
+            conductor::run)
+        .thenCompose(remembered -> remembered);
+  }
+
+  private CompletableFuture<Void> rememberRemoval(
+      Endpoint endpoint, RuntimeException failure, List<String> errors) {
+    final String what =
+        "endpoint %d: its record is not removed: %s; the removal is repeated"
+            .formatted(endpoint.id(), failure.getMessage());
+    return owners
+        .datapath()
+        .rememberRemoval(endpoint.id())
+        .handleAsync(
+            (done, refused) -> {
+              if (refused == null) {
+                endpoint.removalRemembered(true);
+              }
+              errors.add(
+                  refused == null
+                      ? what + ", also after a restart of the agent"
+                      : what
+                          + ", but a restart of the agent before that restores the endpoint: "
+                          + Answers.unwrapped(refused).getMessage());
+              return null;
+            },
+            conductor::run);
   }
 
   /** Removes the routes and sets the host side down, unless its name belongs to another one now. */
