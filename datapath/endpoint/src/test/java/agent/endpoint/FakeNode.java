@@ -79,6 +79,9 @@ final class FakeNode {
   /** What cannot be read or written; null where all can. */
   String gatewayFailure;
 
+  /** What happens while the gateways are compared. */
+  Runnable onGateways = () -> {};
+
   String parameterFailure;
 
   final Devices devices =
@@ -203,6 +206,7 @@ final class FakeNode {
   final Gateways gateways =
       present -> {
         gatewayComparisons++;
+        onGateways.run();
         comparedAddresses = present;
         if (gatewayFailure != null) {
           throw new OperationException(gatewayFailure);

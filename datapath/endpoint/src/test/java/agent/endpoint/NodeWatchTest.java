@@ -72,6 +72,41 @@ class NodeWatchTest {
     return entry != null && entry.isHost();
   }
 
+  /**
+   * While another program removes many devices, each list of what there is waits for the kernel's
+   * lock: repairs have a fifth of the thread, and requests the rest.
+   */
+  @Test
+  void shouldLeaveMostOfTheThreadToRequestsWhereRepairsAreSlow() {
+    agent.node.onGateways = () -> agent.elapse(Duration.ofMillis(100));
+    final int before = agent.node.gatewayComparisons;
+    on(NodeEvents.Handler::onAddress);
+    assertEquals(before + 1, agent.node.gatewayComparisons);
+    for (int i = 0; i < 6; i++) {
+      on(NodeEvents.Handler::onAddress);
+    }
+    assertEquals(before + 1, agent.node.gatewayComparisons, "350 of 400 ms have passed");
+    on(NodeEvents.Handler::onAddress);
+    assertEquals(before + 2, agent.node.gatewayComparisons);
+    agent.node.onGateways = () -> {};
+    agent.advance(Duration.ofSeconds(1));
+    on(NodeEvents.Handler::onAddress);
+    on(NodeEvents.Handler::onAddress);
+    assertEquals(before + 4, agent.node.gatewayComparisons);
+  }
+
+  /** What it is followed by is not put off for good. */
+  @Test
+  void shouldPauseAComparisonAfterASlowStep() {
+    agent.node.onGateways = () -> agent.elapse(Duration.ofMillis(100));
+    agent.node.routed.clear();
+    on(NodeEvents.Handler::onLost);
+    agent.advance(Duration.ofMillis(300));
+    assertEquals(0, agent.node.routed.size(), "the lists follow the pause");
+    agent.advance(Duration.ofMillis(200));
+    assertEquals(1, agent.node.routed.size());
+  }
+
   @Test
   void shouldWriteAddressesOfTheNodeToTheIpcacheAtOnce() {
     agent.node.hasAddress("192.0.2.77");

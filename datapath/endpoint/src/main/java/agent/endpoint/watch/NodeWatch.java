@@ -49,6 +49,15 @@ public final class NodeWatch implements NodeEvents.Handler {
 
   private static final long RETRY_PAUSE_NS = Duration.ofMillis(500).toNanos();
 
+  /**
+   * The time between two repairs as a multiple of what the last one took, so that they leave most
+   * of the thread to requests: while another program removes many devices, each list of them waits
+   * for the kernel's lock of the network configuration.
+   */
+  private static final int REPAIR_PAUSE_FACTOR = 4;
+
+  private static final long LONGEST_REPAIR_PAUSE_NS = Duration.ofSeconds(2).toNanos();
+
   private final ConductorAgent conductor;
   private final NanoClock clock;
   private final Supplier<NodeEvents> source;
@@ -66,6 +75,8 @@ public final class NodeWatch implements NodeEvents.Handler {
   private boolean isNodeMarked;
   private boolean isComparisonWanted;
   private long nextRepairNs;
+  private long nextComparisonNs;
+  private long comparisonBeginNs;
 
   /**
    * What is read, followed and repaired of the node.
@@ -170,6 +181,7 @@ public final class NodeWatch implements NodeEvents.Handler {
     watchAddresses();
     isStarted = true;
     nextRepairNs = clock.nanoTime();
+    nextComparisonNs = nextRepairNs;
     compareLater();
     isComparisonWanted = true;
   }
@@ -218,22 +230,35 @@ public final class NodeWatch implements NodeEvents.Handler {
       return 0;
     }
     int count = events.poll(this, EVENTS_PER_CYCLE);
-    if (isRepairWanted() && clock.nanoTime() - nextRepairNs >= 0) {
-      nextRepairNs = clock.nanoTime() + REPAIR_PAUSE_NS;
-      repair();
+    final long beginNs = clock.nanoTime();
+    if (beginNs - nextRepairNs >= 0 && isRepairWanted(beginNs)) {
+      nextRepairNs = beginNs;
+      repair(beginNs);
+      nextRepairNs = Math.max(nextRepairNs, pausedNs(beginNs, LONGEST_REPAIR_PAUSE_NS));
       count++;
     }
     return addresses == null ? count : count + addresses.work(clock.nanoTime());
   }
 
-  private boolean isRepairWanted() {
+  /** Returns when work that began then and ends now may be repeated. */
+  private long pausedNs(long beginNs, long longestNs) {
+    final long endNs = clock.nanoTime();
+    final long restNs = REPAIR_PAUSE_FACTOR * (endNs - beginNs);
+    return endNs + Math.clamp(restNs, REPAIR_PAUSE_NS, longestNs);
+  }
+
+  private boolean isComparisonDue(long nowNs) {
+    return isComparisonWanted && comparison == null && nowNs - nextComparisonNs >= 0;
+  }
+
+  private boolean isRepairWanted(long nowNs) {
     return isNodeMarked
-        || isComparisonWanted && comparison == null
+        || isComparisonDue(nowNs)
         || parts.interfaces().isMarked()
         || parts.routes().isMarked();
   }
 
-  private void repair() {
+  private void repair(long nowNs) {
     try {
       if (isNodeMarked) {
         isNodeMarked = false;
@@ -241,9 +266,10 @@ public final class NodeWatch implements NodeEvents.Handler {
       }
       parts.interfaces().checkMarked(parts.routes()::mark);
       parts.routes().repairMarked();
-      if (isComparisonWanted && comparison == null) {
+      if (isComparisonDue(nowNs)) {
         isComparisonWanted = false;
-        comparison = new NodeComparison(registry, parts, this::ended);
+        comparisonBeginNs = nowNs;
+        comparison = new NodeComparison(conductor, clock, registry, parts, this::ended);
         conductor.beginHere(comparison);
       }
     } catch (RuntimeException failure) {
@@ -254,6 +280,7 @@ public final class NodeWatch implements NodeEvents.Handler {
   /** Ends the running comparison. */
   private void ended(RuntimeException failure) {
     comparison = null;
+    nextComparisonNs = pausedNs(comparisonBeginNs, Math.max(interval.toNanos(), REPAIR_PAUSE_NS));
     if (failure == null) {
       parts.node().comparisonSucceeded();
     } else {
