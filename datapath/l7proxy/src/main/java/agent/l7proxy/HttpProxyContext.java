@@ -29,6 +29,7 @@ public final class HttpProxyContext {
   private Duration grpcTimeout = Duration.ZERO;
   private Duration headTimeout = Duration.ofSeconds(30);
   private EscapedSlashes escapedSlashes = EscapedSlashes.REJECT;
+  private Duration warmUp = Duration.ZERO;
   private Path accessLog;
   private IntFunction<List<String>> labels = identity -> List.of();
   private RequestListener listener = request -> {};
@@ -107,6 +108,15 @@ public final class HttpProxyContext {
     return this;
   }
 
+  /**
+   * Sets how long requests of the proxy's own may run through its code before clients are accepted,
+   * who wait for that; zero: not at all.
+   */
+  public HttpProxyContext warmUp(Duration value) {
+    warmUp = changing(value);
+    return this;
+  }
+
   /** Sets {@code --access-log}; null: there is none. */
   public HttpProxyContext accessLog(Path value) {
     accessLog = changing(value);
@@ -154,9 +164,10 @@ public final class HttpProxyContext {
         || requestTimeout.isNegative()
         || idleTimeout.isNegative()
         || grpcTimeout.isNegative()
+        || warmUp.isNegative()
         || !headTimeout.isPositive()) {
       throw new IllegalArgumentException(
-          "HTTP proxy: %d threads, %d descriptors, %d retries, timeouts: retry %s, connect %s, request %s, idle %s, gRPC %s, head %s"
+          "HTTP proxy: %d threads, %d descriptors, %d retries, timeouts: retry %s, connect %s, request %s, idle %s, gRPC %s, head %s, warm-up %s"
               .formatted(
                   threads,
                   descriptors,
@@ -166,7 +177,8 @@ public final class HttpProxyContext {
                   requestTimeout,
                   idleTimeout,
                   grpcTimeout,
-                  headTimeout));
+                  headTimeout,
+                  warmUp));
     }
     isConcluded = true;
     return this;
@@ -237,6 +249,10 @@ public final class HttpProxyContext {
   /** Returns what becomes of escaped slashes in paths. */
   public EscapedSlashes escapedSlashes() {
     return escapedSlashes;
+  }
+
+  Duration warmUp() {
+    return warmUp;
   }
 
   /** Returns the file of the access log; null: there is none. */
