@@ -13,6 +13,10 @@ import java.util.function.LongSupplier;
  * full again. So one is made where the heap is large, has grown or a change was made, and next to
  * nothing is allocated any more: the pause then meets no request. After a change a second one
  * follows: what was on its way to the disk or to a client during the first is free by then.
+ *
+ * <p>An agent that is asked all the time is never quiet. One is made there, too, where the heap has
+ * grown for a minute; where that returns little, the agent needs it, and the next one comes after
+ * twice the time.
  */
 final class HeapReturn implements AutoCloseable {
   static final long LARGE_BYTES = 64L << 20;
@@ -21,6 +25,11 @@ final class HeapReturn implements AutoCloseable {
   private static final int COLLECTIONS_AFTER_CHANGE = 2;
   static final long QUIET_BYTES = 8L << 20;
   private static final long INTERVAL_SEC = 2;
+
+  /** A minute, and an hour. */
+  static final int LEAST_BUSY_LOOKS = 30;
+
+  static final int MOST_BUSY_LOOKS = 1800;
 
   private final LongSupplier committedBytes;
   private final LongSupplier allocatedBytes;
@@ -32,6 +41,7 @@ final class HeapReturn implements AutoCloseable {
   private int owed;
   private long allocatedBefore;
   private int looks = LEAST_LOOKS_BETWEEN;
+  private int busyLooks = LEAST_BUSY_LOOKS;
 
   HeapReturn(
       LongSupplier committedBytes,
@@ -87,15 +97,24 @@ final class HeapReturn implements AutoCloseable {
       seenChanges = made;
       owed = COLLECTIONS_AFTER_CHANGE;
     }
-    if (isQuiet
-        && committed >= LARGE_BYTES
-        && looks >= LEAST_LOOKS_BETWEEN
-        && (committed - settledBytes >= GROWN_BYTES || owed > 0)) {
-      collect.run();
-      settledBytes = committedBytes.getAsLong();
-      owed = Math.max(0, owed - 1);
-      looks = 0;
+    final boolean hasGrown = committed - settledBytes >= GROWN_BYTES;
+    if (committed < LARGE_BYTES || looks < LEAST_LOOKS_BETWEEN) {
+      return;
     }
+    if (isQuiet && (hasGrown || owed > 0)) {
+      collect();
+      owed = Math.max(0, owed - 1);
+    } else if (!isQuiet && hasGrown && looks >= busyLooks) {
+      collect();
+      final boolean isReturned = committed - settledBytes >= GROWN_BYTES;
+      busyLooks = isReturned ? LEAST_BUSY_LOOKS : Math.min(MOST_BUSY_LOOKS, 2 * busyLooks);
+    }
+  }
+
+  private void collect() {
+    collect.run();
+    settledBytes = committedBytes.getAsLong();
+    looks = 0;
   }
 
   @Override

@@ -16,6 +16,7 @@ class HeapReturnTest {
   private long allocated;
   private long changes;
   private int collections;
+  private long returned = Long.MAX_VALUE / 2;
   private final HeapReturn heap =
       new HeapReturn(
           () -> committed,
@@ -23,7 +24,7 @@ class HeapReturnTest {
           () -> changes,
           () -> {
             collections++;
-            committed = SETTLED;
+            committed = Math.min(committed, Math.max(SETTLED, committed - returned));
           });
 
   private void look(long allocatedSince) {
@@ -58,6 +59,45 @@ class HeapReturnTest {
     committed = SETTLED + HeapReturn.GROWN_BYTES - 1;
     lookOften();
     assertEquals(2, collections);
+  }
+
+  private void lookBusily(int times) {
+    for (int i = 0; i < times; i++) {
+      look(HeapReturn.QUIET_BYTES);
+    }
+  }
+
+  /** An agent that is asked all the time would keep what one large request needed. */
+  @Test
+  void shouldCollectAfterAMinuteWhereTheAgentIsNeverQuiet() {
+    committed = SETTLED + HeapReturn.GROWN_BYTES;
+    final int before = HeapReturn.LEAST_LOOKS_BETWEEN;
+    lookBusily(HeapReturn.LEAST_BUSY_LOOKS - before - 1);
+    assertEquals(1, collections);
+    lookBusily(1);
+    assertEquals(2, collections);
+    lookBusily(HeapReturn.LEAST_BUSY_LOOKS);
+    assertEquals(2, collections, "it has not grown");
+    committed = SETTLED + HeapReturn.GROWN_BYTES;
+    lookBusily(1);
+    assertEquals(3, collections, "the last one returned much");
+  }
+
+  @Test
+  void shouldCollectSeldomWhereTheAgentNeedsTheHeap() {
+    returned = 0;
+    committed = SETTLED + HeapReturn.GROWN_BYTES;
+    lookBusily(HeapReturn.LEAST_BUSY_LOOKS - HeapReturn.LEAST_LOOKS_BETWEEN);
+    assertEquals(2, collections);
+    int looks = 2 * HeapReturn.LEAST_BUSY_LOOKS;
+    for (int i = 3; i < 12; i++) {
+      committed += HeapReturn.GROWN_BYTES;
+      lookBusily(looks - 1);
+      assertEquals(i - 1, collections);
+      lookBusily(1);
+      assertEquals(i, collections, "after " + looks + " looks");
+      looks = Math.min(HeapReturn.MOST_BUSY_LOOKS, 2 * looks);
+    }
   }
 
   @Test
