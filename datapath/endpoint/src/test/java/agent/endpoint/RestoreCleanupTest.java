@@ -211,6 +211,19 @@ class RestoreCleanupTest {
     assertTrue(agent.identities.find(identity).isEmpty(), "its number is free again");
   }
 
+  @Test
+  void shouldNotReplaceADamagedRecordWhereTheInterfaceHasChanged() {
+    damage(1);
+    agent.restart();
+    agent.node.present.remove("lxc1");
+    agent.node.hasDeviceWithMac("renamed0", 101, "02:00:00:00:00:77");
+    agent.node.events.add(handler -> handler.onDevice(agent.node.present.get("renamed0")));
+    agent.advance(Duration.ofSeconds(1));
+    assertEquals("renamed0", agent.get("1").networking().interfaceName());
+    assertEquals("02:00:00:00:00:77", agent.get("1").networking().hostMac().toString());
+    assertTrue(agent.store.load().stream().noneMatch(record -> record.id() == 1));
+  }
+
   private void damage(int id) {
     agent.store.remove(id);
     agent.damagedAtLoad = Map.of(id, "checksum differs");

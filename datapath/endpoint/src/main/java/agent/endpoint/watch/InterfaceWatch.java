@@ -260,6 +260,13 @@ final class InterfaceWatch {
       endpoint.route(endpoint.wantedRoute()); // the route is the device's, whatever its name is
     }
     LOGGER.warn("endpoint {}: {}", endpoint.id(), before.change(present));
+    if (!endpoint.isRecordUnreadable()) { // what is known of it would replace the damaged record
+      store(endpoint, changed);
+    }
+    endpoints.registry().publish(endpoint);
+  }
+
+  private void store(Endpoint endpoint, EndpointRecord changed) {
     try {
       endpoints.store().save(changed);
       endpoint.stored(changed);
@@ -269,7 +276,6 @@ final class InterfaceWatch {
           endpoint.id(),
           failure.getMessage());
     }
-    endpoints.registry().publish(endpoint);
   }
 
   /** Returns whether the workload's side of the device has the address of the attachment. */
