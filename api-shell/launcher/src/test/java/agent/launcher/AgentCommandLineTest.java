@@ -69,9 +69,7 @@ class AgentCommandLineTest {
   private void refusesLater(String message, String... arguments) throws Exception {
     final Outcome outcome = run(Map.of(), arguments);
     assertEquals(2, outcome.exitCode, outcome.err);
-    assertTrue(
-        (outcome.out + outcome.err).contains("FATAL DaemonProcess: " + message),
-        outcome.toString());
+    assertTrue((outcome.out + outcome.err).contains("agent: " + message), outcome.toString());
   }
 
   private void refuses(String line, Map<String, String> environment, String... arguments)

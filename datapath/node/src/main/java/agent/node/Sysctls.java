@@ -35,17 +35,6 @@ public final class Sysctls {
    * @param value the value
    * @param path the parts of the name below {@code net}; the name of an interface is one part, even
    *     with dots
-   * @throws OperationException naming the sysctl
-   */
-  public void set(String value, String... path) {
-    restore(value, path);
-  }
-
-  /**
-   * Sets a value, unless the sysctl has it.
-   *
-   * @param value the value
-   * @param path as for {@link #set}
    * @return the name of the sysctl and its value before, where it had another one
    * @throws OperationException naming the sysctl
    */

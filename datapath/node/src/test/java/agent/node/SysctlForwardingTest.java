@@ -132,9 +132,9 @@ class SysctlForwardingTest {
   @Test
   void shouldNotWriteAValueThatIsThere() throws IOException {
     has("ipv4/ip_forward", "1\n");
-    sysctls.set("1", "ipv4", "ip_forward");
+    sysctls.restore("1", "ipv4", "ip_forward");
     assertEquals("1\n", Files.readString(root.resolve("ipv4/ip_forward")));
-    sysctls.set("0", "ipv4", "ip_forward");
+    sysctls.restore("0", "ipv4", "ip_forward");
     assertEquals("0", Files.readString(root.resolve("ipv4/ip_forward")));
   }
 
@@ -146,7 +146,8 @@ class SysctlForwardingTest {
   @Test
   void shouldNameTheParameterThatCannotBeUsed() {
     assertFailed("net.ipv4.nosuch cannot be read", () -> sysctls.get("ipv4", "nosuch"));
-    assertFailed("net.ipv4.nosuch cannot be set to 1", () -> sysctls.set("1", "ipv4", "nosuch"));
+    assertFailed(
+        "net.ipv4.nosuch cannot be set to 1", () -> sysctls.restore("1", "ipv4", "nosuch"));
     assertFailed("net.nosuch cannot be listed", () -> sysctls.list("nosuch"));
     assertFailed(
         "net.ipv4.conf.lxc1.forwarding cannot be set to 1",

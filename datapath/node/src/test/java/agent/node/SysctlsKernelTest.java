@@ -17,7 +17,7 @@ class SysctlsKernelTest {
           namespace.run(
               () -> {
                 final Sysctls sysctls = Sysctls.ofKernel();
-                sysctls.set("20000 30000", "ipv4", "ip_local_port_range");
+                sysctls.restore("20000 30000", "ipv4", "ip_local_port_range");
                 return sysctls.get("ipv4", "ip_local_port_range");
               }));
     }

@@ -19,7 +19,8 @@ import org.junit.jupiter.api.Test;
 
 /**
  * Another tool sets back each kernel parameter that has another value since the agent runs, and
- * removes each file that it has written, whatever they are: it is repaired or told within seconds.
+ * removes each file that it has written, whatever they are: it is repaired or reported within
+ * seconds.
  */
 @KernelTest
 class AgentEveryObjectKernelTest {

@@ -217,7 +217,7 @@ class AgentSharesKernelTest {
       }
       assertFalse(server.connections() == 0);
     }
-    final String told = agent.expect(200, "GET", "/health", null).text();
-    assertTrue(told.contains("half-open flows replaced"), told);
+    final String health = agent.expect(200, "GET", "/health", null).text();
+    assertTrue(health.contains("half-open flows replaced"), health);
   }
 }

@@ -148,7 +148,8 @@ final class InterfaceWatch {
       } else {
         endpoints.journal().interfaceFault(endpoint, faultOf(endpoint, byIndex));
         followWorkload(endpoint);
-        if (endpoint.record().device().differsFrom(endpoint.attached())) {
+        if (!endpoint.isRetryPending() // the retry builds with the present addresses
+            && endpoint.record().device().differsFrom(endpoint.attached())) {
           buildAgain(endpoint, isChanged, "the hardware addresses have changed");
         }
       }

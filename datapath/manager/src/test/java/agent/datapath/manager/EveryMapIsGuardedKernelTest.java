@@ -45,7 +45,7 @@ class EveryMapIsGuardedKernelTest {
   private static final int FOREIGN_BYTE = 0x21;
   private static final int PROG_ARRAY = 3; // linux/bpf.h
 
-  /** Sections of objects: constants, which nobody can write, and the time of the last tick. */
+  /** Sections of objects: constants, which no process can write, and the time of the last tick. */
   private static final Set<String> OF_OBJECT = Set.of("rodata", "bss");
 
   private static final String MAPS = "agent/maps/";
