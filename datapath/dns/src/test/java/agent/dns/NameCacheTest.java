@@ -177,6 +177,19 @@ class NameCacheTest {
   }
 
   @Test
+  void shouldForgetNamesOfTheEndpointThatHasTooManyAlone() {
+    final NameCache small = new NameCache(new NameCache.Limits(60, 3, 3, 100, 0));
+    small.add(found(small, 8, "0.example.com.", "192.0.2.1"));
+    small.add(found(small, 8, "1.example.com.", "192.0.2.1"));
+    for (int i = 0; i < 5; i++) {
+      small.add(found(small, 7, i + ".example.com.", "192.0.2.1"));
+    }
+    assertEquals(
+        List.of("2.example.com.", "3.example.com.", "4.example.com."), names(small.list(7)));
+    assertEquals(List.of("0.example.com.", "1.example.com."), names(small.list(8)));
+  }
+
+  @Test
   void shouldTellWhetherItHasAddressesForLonger() {
     cache.add(found(cache, 7, WWW, "192.0.2.1"));
     cache.add(found(cache, 8, WWW, "192.0.2.2"));
