@@ -11,7 +11,7 @@ MAVEN    = env JAVA_HOME="$$($(SCRIPTS)/find-jdk)" mvn -ntp -B
 MODULES := bpf-src native-bindings maps conntrack datapath api-shell benchmarks
 SOURCES := pom.xml .mvn $(shell find .mvn $(MODULES) -name target -prune -o -print)
 
-.PHONY: help deps build test kernels kernel-tests fuzz crash-rounds soak mutations-bpf mutations-java record-release
+.PHONY: help deps build test kernels kernel-tests fuzz crash-rounds soak differential mutations-bpf mutations-java record-release
 .PHONY: format demo bench install uninstall clean
 
 help: ## print this list
@@ -58,6 +58,11 @@ soak: deps ## send requests and questions through the proxies for DURATION=600 s
 	.build/named-tests api-shell/launcher/ProxySoakKernelTest -- \
 	  $(MAVEN) -pl :launcher -am -Dsurefire.failIfNoSpecifiedTests=false -Dtest=ProxySoakKernelTest \
 	  -Dsoak.seconds=$(or $(DURATION),600) verify
+
+differential: deps ## compare SETS=1000 random rule sets with a model, on flows of every way and through both proxies (as root; SEED repeats one)
+	.build/named-tests api-shell/launcher/AgentDifferentialKernelTest -- \
+	  $(MAVEN) -pl :launcher -am -Dsurefire.failIfNoSpecifiedTests=false -Dtest=AgentDifferentialKernelTest \
+	  -Ddifferential.sets=$(or $(SETS),1000) $(if $(SEED),-Ddifferential.seed=$(SEED)) verify
 
 mutations-bpf: deps ## plant the listed bugs in the programs and print how many the tests catch (as root; PART=1/8 plants an eighth of them)
 	.build/named-tests datapath/manager/MutationsKernelTest datapath/endpoint/FlowMutationsKernelTest -- \
