@@ -1,6 +1,7 @@
 package agent.launcher;
 
 import agent.dns.DnsNameResolver;
+import agent.dns.NameResolver;
 import agent.dns.NameStore;
 import agent.dns.NamesContext;
 import agent.dns.ResolverFile;
@@ -8,10 +9,13 @@ import agent.launcher.options.OptionException;
 import agent.launcher.options.OptionPath;
 import agent.launcher.options.OptionValues;
 import agent.node.NodeAddressing;
+import java.net.InetSocketAddress;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.List;
 import java.util.Optional;
 import java.util.function.Predicate;
+import java.util.function.Supplier;
 
 /** Converts the options of names to their context. */
 final class NameOptions {
@@ -69,13 +73,15 @@ final class NameOptions {
             .mostHeld(MOST_HELD);
     preCache().ifPresent(file -> context.preloaded(NameFileReader.read(file)));
     if (polls()) {
-      context.resolver(
-          new DnsNameResolver(
-              new ResolverFile(RESOLVER_FILE),
-              addressing.ipv4().enabled(),
-              addressing.ipv6().enabled(),
-              SERVER_TIMEOUT));
+      context.resolver(resolver(addressing, new ResolverFile(RESOLVER_FILE)));
     }
     return context.conclude();
+  }
+
+  /** Returns what asks these servers for addresses of the families that the node has. */
+  static NameResolver resolver(
+      NodeAddressing addressing, Supplier<List<InetSocketAddress>> servers) {
+    return new DnsNameResolver(
+        servers, addressing.ipv4().enabled(), addressing.ipv6().enabled(), SERVER_TIMEOUT);
   }
 }
