@@ -3,12 +3,18 @@ package agent.launcher;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.datapath.manager.spec.ModuleHealth.Level;
+import agent.datapath.manager.spec.RedirectedFlow;
 import agent.maps.layout.RedirectKind;
+import agent.policy.request.RedirectCounters;
+import agent.policy.request.RedirectCounters.Count;
+import agent.types.IpAddress;
 import agent.types.OperationException;
 import java.io.IOException;
+import java.net.BindException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.nio.file.Files;
@@ -153,6 +159,54 @@ class NodeProxiesTest {
       assertNotEquals(first, bench.proxies.http().orElseThrow().firstPort());
       assertNotEquals(first, bench.proxies.dns().orElseThrow().firstPort());
     }
+  }
+
+  /** The other endpoint keeps what was counted for it. */
+  @Test
+  void shouldForgetTheCountsOfARemovedEndpointInEachProxy() throws Exception {
+    try (RedirectBench bench = new RedirectBench()) {
+      need(bench, BOTH);
+      for (final RedirectKind kind : BOTH) {
+        bench.redirected = kind;
+        for (final int endpoint : new int[] {7, 8}) {
+          counters(bench, kind).of(flow(endpoint)).add(Count.REQUEST_RECEIVED);
+          assertEquals(1, counters(bench, kind).statistics(endpoint).size());
+        }
+      }
+      bench.proxies.endpointRemoved(7);
+      for (final RedirectKind kind : BOTH) {
+        assertEquals(List.of(), counters(bench, kind).statistics(7), kind.toString());
+        assertEquals(1, counters(bench, kind).statistics(8).size(), kind.toString());
+      }
+    }
+  }
+
+  private static RedirectCounters counters(RedirectBench bench, RedirectKind kind) {
+    return bench.proxies.counters(kind).orElseThrow();
+  }
+
+  private static RedirectedFlow flow(int endpoint) {
+    final IpAddress address = IpAddress.parse("192.0.2.7");
+    return new RedirectedFlow(6, address, 1000 + endpoint, 300, endpoint, address, 80, 2, 0);
+  }
+
+  @Test
+  void shouldGiveThePortsOfEachProxyBackAtTheEnd() throws Exception {
+    final List<Integer> ports;
+    try (RedirectBench bench = new RedirectBench()) {
+      need(bench, BOTH);
+      ports = BOTH.stream().map(kind -> bench.proxies.firstPort(kind).orElseThrow()).toList();
+      for (final int port : ports) {
+        assertThrows(BindException.class, () -> bind(port).close());
+      }
+    }
+    for (final int port : ports) {
+      bind(port).close();
+    }
+  }
+
+  private static ServerSocket bind(int port) throws IOException {
+    return new ServerSocket(port, 1, InetAddress.getByName("127.0.0.1"));
   }
 
   private static ServerSocket socket() throws IOException {

@@ -21,6 +21,7 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.BooleanSupplier;
 import java.util.function.UnaryOperator;
 
 /**
@@ -36,6 +37,9 @@ final class RedirectBench implements RedirectProxy, RequestPolicies, AutoCloseab
   volatile CompletableFuture<Void> serving = CompletableFuture.completedFuture(null);
   volatile RequestListener listener;
   volatile boolean hasAddress = true;
+
+  /** Whether a flow may exist at all; a proxy asks for each connection of a pass. */
+  volatile BooleanSupplier admits = () -> true;
 
   /** What every connection to a proxy belongs to; null: no flow. */
   volatile RedirectedFlow flow;
@@ -113,6 +117,11 @@ final class RedirectBench implements RedirectProxy, RequestPolicies, AutoCloseab
   @Override
   public boolean dns(RedirectedFlow flow, String name) {
     return false;
+  }
+
+  @Override
+  public boolean admits(RedirectedFlow asked) {
+    return admits.getAsBoolean();
   }
 
   @Override
