@@ -14,6 +14,7 @@ import java.io.InputStream;
 import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -286,5 +287,29 @@ class AgentHeldNamesKernelTest {
     }
     awaitGone(FIRST.getFirst());
     assertTrue(isReached(FIRST.getLast()), names());
+  }
+
+  /** An agent that is killed between the two removals leaves the lookups of the endpoint. */
+  @Test
+  void shouldForgetAtTheStartWhatAnEndpointLookedUpThatIsNoMore() throws Exception {
+    agent.terminate();
+    leastTtlSec = 3600;
+    launch();
+    final TestWorkload lost = node.workload(agent, "lost", "app=client");
+    records("lost.example.com", FIRST);
+    lookUp(lost, "lost.example.com", FIRST);
+    records("kept.example.com", SECOND);
+    lookUp(client, "kept.example.com", SECOND);
+    agent.kill();
+    Files.delete(node.state().resolve("endpoints/" + lost.id() + ".json"));
+    Files.delete(node.state().resolve("written/endpoints." + lost.id()));
+    launch();
+    for (final String address : FIRST) {
+      awaitGone(address);
+    }
+    for (final String address : SECOND) {
+      assertEquals(List.of("lookup"), sources(address), names());
+      assertTrue(isReached(address), names());
+    }
   }
 }
