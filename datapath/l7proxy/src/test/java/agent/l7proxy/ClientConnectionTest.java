@@ -51,6 +51,31 @@ class ClientConnectionTest {
     assertFalse(client.isOpen());
   }
 
+  /** An orderly end would send what the sockets hold, and the peer could take it for whole. */
+  @Test
+  void shouldResetTheConnectionsOfBothSidesOfARequestThatIsNotAllowedAnyMore() {
+    final EmbeddedSocket server = bench.server();
+    client.receive(
+        "POST /x HTTP/1.1\r\nHost: a.test\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n");
+    assertTrue(server.sent().endsWith("2\r\nab\r\n"));
+    connection.enforce();
+    assertTrue(client.isOpen() && server.isOpen(), "it is allowed");
+    bench.rule = request -> HttpVerdict.DENIED;
+    connection.enforce();
+    assertFalse(client.isOpen() || server.isOpen());
+    assertEquals(0, client.lingerSec);
+    assertEquals(0, server.lingerSec);
+  }
+
+  @Test
+  void shouldResetAnIdleConnectionToTheServerWithThatOfTheClient() {
+    final EmbeddedSocket server = bench.server();
+    connection.reset();
+    assertFalse(client.isOpen() || server.isOpen());
+    assertEquals(0, client.lingerSec);
+    assertEquals(0, server.lingerSec);
+  }
+
   @Test
   void shouldStopItsLimitsAndCloseTheServerAtItsEnd() {
     final EmbeddedSocket server = bench.server();
