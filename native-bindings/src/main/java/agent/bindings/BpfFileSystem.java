@@ -1,7 +1,11 @@
 package agent.bindings;
 
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+
 import agent.bindings.libbpf.Libbpf;
 import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 
 /**
@@ -10,6 +14,15 @@ import java.nio.file.Path;
  */
 public final class BpfFileSystem {
   private static final long BPF_FS_MAGIC = 0xcafe4a11L;
+
+  private static final long SYS_BPF =
+      System.getProperty("os.arch").equals("aarch64") ? 280 : 321; // asm/unistd.h
+
+  // linux/bpf.h: BPF_OBJ_GET with its path, descriptor and flags
+  private static final long BPF_OBJ_GET = 7;
+  private static final int BPF_F_RDONLY = 1 << 3;
+  private static final int FLAGS_OFFSET = 12;
+  private static final int SIZE_OF_OPEN = 16;
 
   private BpfFileSystem() {}
 
@@ -47,6 +60,25 @@ public final class BpfFileSystem {
   public static int open(Path path) {
     try (Arena arena = Arena.ofConfined()) {
       return Libbpf.bpf_obj_get(arena.allocateFrom(path.toString()));
+    }
+  }
+
+  /**
+   * Opens a pinned map for lookups alone: the kernel refuses writes by this descriptor.
+   *
+   * @return a descriptor, or -errno
+   */
+  public static int openReadOnly(Path path) {
+    try (Arena arena = Arena.ofConfined()) {
+      final MemorySegment attributes = arena.allocate(SIZE_OF_OPEN, Long.BYTES);
+      attributes.set(JAVA_LONG, 0, arena.allocateFrom(path.toString()).address());
+      attributes.set(JAVA_INT, FLAGS_OFFSET, BPF_F_RDONLY);
+      return LibC.syscall(
+          arena.allocate(LibC.CALL_STATE),
+          SYS_BPF,
+          BPF_OBJ_GET,
+          attributes.address(),
+          SIZE_OF_OPEN);
     }
   }
 

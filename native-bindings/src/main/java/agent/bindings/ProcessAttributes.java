@@ -8,6 +8,11 @@ import java.lang.foreign.ValueLayout;
 public final class ProcessAttributes {
   private static final int RLIMIT_NOFILE = 7; // asm-generic/resource.h
 
+  private static final int RLIMIT_NICE = 13;
+
+  /** A limit of nice values counts from here down. */
+  private static final int NICE_ORIGIN = 20;
+
   /** struct rlimit: the soft limit and the hard limit, 8 bytes each. */
   private static final int SIZE_OF_LIMITS = 2 * Long.BYTES;
 
@@ -17,6 +22,37 @@ public final class ProcessAttributes {
   public static void fileModeMask(int mask) {
     try (Arena arena = Arena.ofConfined()) {
       LibC.umask(arena.allocate(LibC.CALL_STATE), mask);
+    }
+  }
+
+  /**
+   * Gives up what root may do, for good and in all threads: user and group become others, and with
+   * the user 0 all capabilities go (capabilities(7)). The C library has every thread make the call.
+   *
+   * @param id the number of the user and of the group; not 0
+   * @throws BindingsException where this process may not change its user
+   */
+  public static void becomeUser(int id) {
+    try (Arena arena = Arena.ofConfined()) {
+      final MemorySegment state = arena.allocate(LibC.CALL_STATE);
+      BindingsException.check(ProcessCalls.leaveGroups(state), "leave all groups");
+      BindingsException.check(ProcessCalls.setresgid(state, id), "become group " + id);
+      BindingsException.check(ProcessCalls.setresuid(state, id), "become user " + id);
+    }
+  }
+
+  /**
+   * Lets threads of this process have a nice value without a capability (setrlimit(2)).
+   *
+   * @param nice the least: -20 to 19
+   * @return 0 or -errno
+   */
+  public static int allowNice(int nice) {
+    try (Arena arena = Arena.ofConfined()) {
+      final MemorySegment limits = arena.allocate(SIZE_OF_LIMITS, Long.BYTES);
+      limits.set(ValueLayout.JAVA_LONG, 0, NICE_ORIGIN - nice);
+      limits.set(ValueLayout.JAVA_LONG, Long.BYTES, NICE_ORIGIN - nice);
+      return ProcessCalls.setrlimit(arena.allocate(LibC.CALL_STATE), RLIMIT_NICE, limits);
     }
   }
 

@@ -217,7 +217,7 @@ final class Daemon implements AutoCloseable {
                 events));
     datapath.health().add(NodeProxies.MODULE, created::health);
     routes.add(new ProxyMetricSource(created));
-    routes.add(new ProxyTraffic(created, policy.requests()));
+    routes.add(new ProxyTraffic(created, policy.requests()), created::process);
     return created;
   }
 

@@ -7,6 +7,7 @@ import agent.launcher.options.HelpText;
 import agent.launcher.options.OptionException;
 import agent.launcher.options.OptionValues;
 import agent.launcher.options.ServedCheck;
+import agent.launcher.proxy.ProxyProcess;
 import agent.types.AlreadyInUseException;
 import agent.types.IoFailure;
 import java.io.IOException;
@@ -57,6 +58,10 @@ public final class DaemonProcess {
     if (arguments.length > 0 && arguments[0].equals(CleanupCommand.NAME)) {
       System.exit(cleanup(List.of(arguments).subList(1, arguments.length)));
     }
+    if (arguments.length == 1 && arguments[0].equals(ProxyProcess.NAME)) {
+      serveProxies();
+      return;
+    }
     final long startNs = System.nanoTime();
     final OptionValues options;
     final Settings settings;
@@ -98,6 +103,17 @@ public final class DaemonProcess {
               daemon.apply(changed);
             });
     new DaemonProcess(daemon, reload).run(log, startNs);
+  }
+
+  /** Returns when the agent that has started this process has ended. */
+  private static void serveProxies() {
+    System.setOut(System.err); // that is for frames
+    try {
+      ProxyProcess.run();
+    } catch (IOException | RuntimeException e) {
+      System.err.println(message(e));
+      System.exit(FAILED);
+    }
   }
 
   private static int cleanup(List<String> arguments) {

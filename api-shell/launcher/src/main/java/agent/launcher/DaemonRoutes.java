@@ -28,6 +28,8 @@ import agent.server.metrics.MetricRegistry;
 import agent.server.metrics.RepairMetricSource;
 import agent.server.metrics.ServiceMetricSource;
 import agent.server.view.ProxyView;
+import java.util.Optional;
+import java.util.function.Supplier;
 
 /** Connects the routes of the API, and the metrics, with the parts of the daemon. */
 final class DaemonRoutes {
@@ -36,6 +38,7 @@ final class DaemonRoutes {
   private final DaemonHandlers daemon;
   private final String self;
   private ProxyView proxies;
+  private Supplier<Optional<String>> proxyProcess = Optional::empty;
 
   /**
    * Creates the routes of a daemon that is starting.
@@ -54,9 +57,10 @@ final class DaemonRoutes {
     metrics.add(source);
   }
 
-  /** Adds what endpoints show of the proxies; before {@link #ready}. */
-  void add(ProxyView view) {
+  /** Adds what endpoints show of the proxies, and their process; before {@link #ready}. */
+  void add(ProxyView view, Supplier<Optional<String>> process) {
     proxies = view;
+    proxyProcess = process;
   }
 
   /** Returns all metrics of the daemon. */
@@ -92,7 +96,7 @@ final class DaemonRoutes {
         new ConfigurationHandlers(parts.configuration(), status),
         new DebugHandlers(
             status,
-            new ProcessDebugView(Version.text(), parts.datapath(), System.getenv()),
+            new ProcessDebugView(Version.text(), parts.datapath(), proxyProcess, System.getenv()),
             parts.endpoints(),
             parts.policy(),
             parts.services(),

@@ -1,18 +1,17 @@
 package agent.launcher;
 
+import agent.datapath.manager.spec.NodeRedirects;
 import agent.datapath.manager.spec.RedirectProxy;
 import agent.datapath.manager.thread.HealthBoard;
-import agent.dns.proxy.DnsProxy;
-import agent.dns.proxy.DnsProxyContext;
 import agent.dns.proxy.NameGate;
 import agent.identity.IdentityAllocator;
-import agent.l7proxy.HttpProxy;
-import agent.l7proxy.HttpProxyContext;
-import agent.l7proxy.RequestListener;
-import agent.l7proxy.RequestRecord;
+import agent.launcher.proxy.ProxyChild;
+import agent.launcher.proxy.ProxyCounts;
+import agent.launcher.proxy.ProxyHost;
+import agent.launcher.proxy.ProxyProcessException;
+import agent.launcher.proxy.RemoteProxies;
 import agent.maps.layout.RedirectKind;
-import agent.policy.request.RedirectCounters;
-import agent.policy.request.RequestPolicies;
+import agent.policy.PolicyFeed;
 import agent.server.monitor.AgentEvents;
 import agent.server.monitor.QuestionEvents;
 import agent.server.monitor.RequestEvents;
@@ -27,12 +26,10 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.LongAdder;
-import java.util.function.Function;
-import java.util.function.Supplier;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
@@ -40,45 +37,41 @@ import org.apache.logging.log4j.Logger;
  * The proxies of this node. Each is started when the first policy asks for it: most nodes have
  * none, and pay no memory for it. One that cannot be started is tried again every few seconds and
  * with the next policy that asks for it; until then what opens flows to it is dropped, and the
- * health tells.
+ * health tells. Those that have ended with their process are started again, and until then it is
+ * the same.
  */
 final class NodeProxies implements AutoCloseable {
   static final String MODULE = "proxies";
 
   private static final int ENFORCE_SECONDS = 5;
-  private static final int RETRY_SECONDS = 5;
+  private static final long SHORTEST_PAUSE_MS = 50;
+  private static final long LONGEST_PAUSE_MS = 30_000;
+
+  /** A process that has served for so long is no one that ends at its start. */
+  private static final long STABLE_NS = TimeUnit.MINUTES.toNanos(1);
+
   private static final Logger LOGGER = LogManager.getLogger(NodeProxies.class);
 
   private final RedirectProxy redirect;
-  private final Function<RequestListener, HttpProxyContext> httpContext;
-  private final Supplier<DnsProxyContext> dnsContext;
-  private final ExecutorService starting =
-      Executors.newSingleThreadExecutor(Thread.ofPlatform().name("proxies").daemon().factory());
+  private final ProxyHost host;
+  private final ScheduledExecutorService starting =
+      Executors.newSingleThreadScheduledExecutor(
+          Thread.ofPlatform().name("proxies").daemon().factory());
   private final Set<RedirectKind> served = EnumSet.noneOf(RedirectKind.class);
+  private final Set<RedirectKind> wanted = EnumSet.noneOf(RedirectKind.class);
   private final Map<RedirectKind, String> failures = new EnumMap<>(RedirectKind.class);
-  private final Map<RequestRecord.Verdict, LongAdder> requests =
-      new EnumMap<>(RequestRecord.Verdict.class);
+  private final Map<RedirectKind, Integer> firstPorts = new EnumMap<>(RedirectKind.class);
   private CompletableFuture<Void> pass = CompletableFuture.completedFuture(null);
   private CompletableFuture<Void> nextPass;
-  private volatile HttpProxy http;
-  private volatile DnsProxy dns;
+  private long pauseMs = SHORTEST_PAUSE_MS;
+  private long startedNs = System.nanoTime();
+  private int restarts;
 
-  /**
-   * Creates the proxies without starting one.
-   *
-   * @param httpContext returns a context that is not concluded and has this listener hear requests
-   * @param dnsContext the same for DNS, with the port that the options name
-   */
-  NodeProxies(
-      RedirectProxy redirect,
-      Function<RequestListener, HttpProxyContext> httpContext,
-      Supplier<DnsProxyContext> dnsContext) {
+  /** Creates the proxies without starting one. */
+  NodeProxies(RedirectProxy redirect, ProxyHost host) {
     this.redirect = redirect;
-    this.httpContext = httpContext;
-    for (final RequestRecord.Verdict verdict : RequestRecord.Verdict.values()) {
-      requests.put(verdict, new LongAdder());
-    }
-    this.dnsContext = dnsContext;
+    this.host = host;
+    host.whenLost(this::lost);
   }
 
   /**
@@ -88,43 +81,20 @@ final class NodeProxies implements AutoCloseable {
    */
   static NodeProxies of(
       ProxyOptions options,
-      RedirectProxy redirect,
-      RequestPolicies policies,
+      NodeRedirects redirect,
+      PolicyFeed policies,
       NameGate gate,
       IdentityAllocator identities,
       AgentEvents events) {
-    return new NodeProxies(
-        redirect,
-        counter ->
-            options
-                .http()
-                .redirect(redirect)
-                .policies(policies)
-                .labels(id -> labels(identities, id))
-                .listener(both(counter, new RequestEvents(events))),
-        () ->
-            options
-                .dns()
-                .redirect(redirect)
-                .policies(policies)
-                .gate(gate)
-                .observer(new QuestionEvents(events)));
-  }
-
-  private static RequestListener both(RequestListener first, RequestListener second) {
-    return request -> {
-      first.onRequest(request);
-      second.onRequest(request);
-    };
-  }
-
-  private void count(RequestRecord request) {
-    requests.get(request.verdict()).increment();
-  }
-
-  /** Returns how many HTTP requests had this verdict since the start of the agent. */
-  long requests(RequestRecord.Verdict verdict) {
-    return requests.get(verdict).sum();
+    final RemoteProxies host =
+        new RemoteProxies(
+            DaemonProcess.class,
+            new ProxyChild.Parts(
+                redirect, policies, gate, new RequestEvents(events), new QuestionEvents(events)),
+            new RemoteProxies.Options(
+                options::http, options::dns, id -> labels(identities, id), events::hearsRequests));
+    events.whenHearing(host::hearingChanged);
+    return new NodeProxies(redirect, host);
   }
 
   private static List<String> labels(IdentityAllocator identities, int id) {
@@ -147,7 +117,7 @@ final class NodeProxies implements AutoCloseable {
    * the next one.
    */
   synchronized CompletableFuture<Void> enforce() {
-    if (http == null && dns == null) {
+    if (firstPorts.isEmpty()) {
       return CompletableFuture.completedFuture(null);
     }
     if (nextPass != null) {
@@ -168,27 +138,38 @@ final class NodeProxies implements AutoCloseable {
   }
 
   private CompletableFuture<Void> beginPass() {
-    final CompletableFuture<Void> none = CompletableFuture.completedFuture(null);
-    return CompletableFuture.allOf(
-            http().map(HttpProxy::enforce).orElse(none), dns().map(DnsProxy::enforce).orElse(none))
-        .completeOnTimeout(null, ENFORCE_SECONDS, TimeUnit.SECONDS);
+    return host.enforce().completeOnTimeout(null, ENFORCE_SECONDS, TimeUnit.SECONDS);
   }
 
   private void start(RedirectKind kind) {
     if (kind == RedirectKind.NONE || serves(Set.of(kind))) {
       return;
     }
+    final int before = restarts();
     try {
-      redirect.serve(kind, kind == RedirectKind.HTTP ? startHttp() : startDns()).join();
-      succeeded(kind);
+      final int port = host.start(kind);
+      started(kind, port);
+      redirect.serve(kind, port).join();
+      succeeded(kind, before);
     } catch (IOException | RuntimeException e) {
       failed(kind, e);
     }
   }
 
-  private synchronized void succeeded(RedirectKind kind) {
-    served.add(kind);
-    failures.remove(kind);
+  private synchronized void started(RedirectKind kind, int port) {
+    firstPorts.put(kind, port);
+    wanted.add(kind);
+    startedNs = System.nanoTime();
+  }
+
+  /** A process that has ended meanwhile serves nothing. */
+  private synchronized void succeeded(RedirectKind kind, int before) {
+    if (restarts != before) {
+      lost("the proxy process has ended");
+    } else {
+      served.add(kind);
+      failures.remove(kind);
+    }
   }
 
   private synchronized void failed(RedirectKind kind, Exception failure) {
@@ -198,27 +179,53 @@ final class NodeProxies implements AutoCloseable {
     final String before = failures.put(kind, text);
     if (before == null) {
       LOGGER.error("the {} proxy does not start: {}; it is tried again", kind, text, failure);
-      retry(kind);
+      again(Set.of(kind));
     }
-  }
-
-  private void retry(RedirectKind kind) {
-    CompletableFuture.delayedExecutor(RETRY_SECONDS, TimeUnit.SECONDS, starting)
-        .execute(
-            () -> {
-              start(kind);
-              if (!serves(Set.of(kind))) {
-                retry(kind);
-              }
-            });
   }
 
   /** Returns the option that a failure is about; an empty text where it is about none. */
   private static String option(RedirectKind kind, Exception failure) {
-    if (kind == RedirectKind.DNS) {
+    if (kind == RedirectKind.DNS && !(failure instanceof ProxyProcessException)) {
       return "--tofqdns-proxy-port: ";
     }
     return failure instanceof FileSystemException ? "--access-log: " : "";
+  }
+
+  /** All proxies have ended: no flow is sent to them until they are started again. */
+  private synchronized void lost(String reason) {
+    served.clear();
+    firstPorts.clear();
+    for (final RedirectKind kind : wanted) {
+      failures.put(kind, reason);
+      redirect.serve(kind, 0);
+    }
+    if (System.nanoTime() - startedNs > STABLE_NS) {
+      pauseMs = SHORTEST_PAUSE_MS;
+    }
+    restarts++;
+    again(Set.copyOf(wanted));
+  }
+
+  private synchronized void again(Set<RedirectKind> kinds) {
+    try {
+      starting.schedule(() -> startAgain(kinds), pauseMs, TimeUnit.MILLISECONDS);
+      pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
+    } catch (RejectedExecutionException e) {
+      LOGGER.debug("the proxies are not started again: the agent ends");
+    }
+  }
+
+  /** A process that ends meanwhile has its own turn. */
+  private void startAgain(Set<RedirectKind> kinds) {
+    final int before = restarts();
+    kinds.forEach(this::start);
+    if (!serves(kinds) && before == restarts()) {
+      again(kinds);
+    }
+  }
+
+  private synchronized int restarts() {
+    return restarts;
   }
 
   /** Returns why flows cannot be sent to these proxies; empty where they can. */
@@ -229,21 +236,6 @@ final class NodeProxies implements AutoCloseable {
         .findFirst();
   }
 
-  private int startHttp() throws IOException {
-    if (http == null) {
-      YoungGeneration.enlarge();
-      http = HttpProxy.start(httpContext.apply(this::count));
-    }
-    return http.firstPort();
-  }
-
-  private int startDns() {
-    if (dns == null) {
-      dns = DnsProxy.start(dnsContext.get().conclude());
-    }
-    return dns.firstPort();
-  }
-
   /**
    * Returns the address of this node that the proxies listen on, the IPv4 address if there is one.
    */
@@ -251,45 +243,34 @@ final class NodeProxies implements AutoCloseable {
     return redirect.address(false).or(() -> redirect.address(true));
   }
 
-  /** Returns the HTTP proxy, if it runs. */
-  Optional<HttpProxy> http() {
-    return Optional.ofNullable(http);
-  }
-
-  /** Returns the DNS proxy, if it runs. */
-  Optional<DnsProxy> dns() {
-    return Optional.ofNullable(dns);
-  }
-
   /** Returns the first of the ports that a proxy listens on; empty: it does not run. */
-  Optional<Integer> firstPort(RedirectKind kind) {
-    return switch (kind) {
-      case NONE -> Optional.empty();
-      case HTTP -> http().map(HttpProxy::firstPort);
-      case DNS -> dns().map(DnsProxy::firstPort);
-    };
+  synchronized Optional<Integer> firstPort(RedirectKind kind) {
+    return Optional.ofNullable(firstPorts.get(kind));
   }
 
-  /** Returns the counters of the redirects to a proxy; empty: it does not run. */
-  Optional<RedirectCounters> counters(RedirectKind kind) {
-    return switch (kind) {
-      case NONE -> Optional.empty();
-      case HTTP -> http().map(HttpProxy::redirectCounters);
-      case DNS -> dns().map(DnsProxy::redirectCounters);
-    };
+  /**
+   * Returns what the proxies have counted.
+   *
+   * @param endpointId whose redirects are counted; 0: none
+   */
+  ProxyCounts report(int endpointId) {
+    return host.report(endpointId);
+  }
+
+  /** Returns the process of the proxies, if there is one, and what it may do. */
+  Optional<String> process() {
+    return host.process();
   }
 
   /** Forgets what was counted for an endpoint that is gone. */
   void endpointRemoved(int endpointId) {
-    for (final RedirectKind kind : RedirectKind.values()) {
-      counters(kind).ifPresent(counters -> counters.forget(endpointId));
-    }
+    host.forget(endpointId);
     enforce();
   }
 
   /** Opens the access log by its name again. */
   void reopenLogs() {
-    http().ifPresent(HttpProxy::reopen);
+    host.reopen();
   }
 
   /** Reads whether a proxy that policy asks for does not run. */
@@ -302,7 +283,6 @@ final class NodeProxies implements AutoCloseable {
   @Override
   public void close() {
     starting.shutdownNow();
-    http().ifPresent(HttpProxy::close);
-    dns().ifPresent(DnsProxy::close);
+    host.close();
   }
 }

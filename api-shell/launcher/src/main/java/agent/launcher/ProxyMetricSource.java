@@ -2,9 +2,9 @@ package agent.launcher;
 
 import agent.datapath.manager.spec.RedirectProxy;
 import agent.dns.proxy.DnsCounter;
-import agent.dns.proxy.DnsProxy;
-import agent.l7proxy.HttpProxy;
 import agent.l7proxy.RequestRecord.Verdict;
+import agent.launcher.proxy.ProxyCounts;
+import agent.maps.layout.RedirectKind;
 import agent.server.metrics.MetricFamily;
 import agent.server.metrics.MetricFamily.Sample;
 import agent.server.metrics.MetricRegistry;
@@ -24,80 +24,68 @@ final class ProxyMetricSource implements MetricRegistry.Source {
 
   @Override
   public List<MetricFamily> collect() {
+    final ProxyCounts counted = proxies.report(0);
     return List.of(
         new MetricFamily(
             "agent_proxy_ports",
             "Ports that a proxy listens on, of each family",
             MetricFamily.Type.GAUGE,
             List.of(
-                ports("http", proxies.http().isPresent()),
-                ports("dns", proxies.dns().isPresent()))),
+                ports("http", proxies.firstPort(RedirectKind.HTTP).isPresent()),
+                ports("dns", proxies.firstPort(RedirectKind.DNS).isPresent()))),
         new MetricFamily(
             "agent_proxy_requests_total",
             "Requests that passed a proxy, by what became of them",
             MetricFamily.Type.COUNTER,
-            requests()),
+            requests(counted)),
         new MetricFamily(
             "agent_proxy_connections",
             "Open connections of clients to a proxy",
             MetricFamily.Type.GAUGE,
-            List.of(
-                new Sample(
-                    Map.of("proxy", "http"),
-                    proxies.http().map(HttpProxy::connections).orElse(0)))),
+            List.of(new Sample(Map.of("proxy", "http"), counted.http().open()))),
         new MetricFamily(
             "agent_proxy_connections_refused_total",
             "Connections of clients, and to servers for their requests, that were refused,"
                 + " because no descriptor was free",
             MetricFamily.Type.COUNTER,
-            List.of(
-                new Sample(
-                    Map.of("proxy", "http"),
-                    proxies.http().map(HttpProxy::refusedConnections).orElse(0L)))),
+            List.of(new Sample(Map.of("proxy", "http"), counted.http().refused()))),
         new MetricFamily(
             "agent_proxy_connections_closed_idle_total",
             "Idle connections of clients that were closed to make room for others",
             MetricFamily.Type.COUNTER,
-            List.of(
-                new Sample(
-                    Map.of("proxy", "http"),
-                    proxies.http().map(HttpProxy::closedIdleConnections).orElse(0L)))),
+            List.of(new Sample(Map.of("proxy", "http"), counted.http().closedIdle()))),
         MetricFamily.counter(
             "agent_proxy_dns_answers_cut_total",
             "DNS answers that were passed on without the addresses that a limit keeps out of rules",
-            proxies.dns().map(dns -> dns.counters().get(DnsCounter.CUT)).orElse(0L)),
+            counted.questions(DnsCounter.CUT)),
         MetricFamily.counter(
             "agent_proxy_access_log_dropped_total",
             "HTTP requests that are not in the access log, since it could not be written",
-            proxies.http().map(HttpProxy::droppedRecords).orElse(0L)));
+            counted.http().unloggedRequests()));
   }
 
   private static Sample ports(String proxy, boolean isRunning) {
     return new Sample(Map.of("proxy", proxy), isRunning ? RedirectProxy.PORTS : 0);
   }
 
-  private List<Sample> requests() {
+  private static List<Sample> requests(ProxyCounts counted) {
     final List<Sample> samples = new ArrayList<>();
-    if (proxies.http().isPresent()) {
+    if (!counted.requests().isEmpty()) {
       for (final Verdict verdict : Verdict.values()) {
-        samples.add(request("http", verdict, proxies.requests(verdict)));
+        samples.add(request("http", verdict, counted.requests(verdict)));
       }
     }
-    proxies
-        .dns()
-        .map(DnsProxy::counters)
-        .ifPresent(
-            counted -> {
-              samples.add(request("dns", Verdict.FORWARDED, counted.get(DnsCounter.FORWARDED)));
-              samples.add(request("dns", Verdict.DENIED, counted.get(DnsCounter.DENIED)));
-              samples.add(
-                  request(
-                      "dns",
-                      Verdict.ERROR,
-                      counted.get(DnsCounter.ERROR)
-                          + counted.get(DnsCounter.TIMED_OUT)
-                          + counted.get(DnsCounter.UNENFORCED)));
-            });
+    if (!counted.questions().isEmpty()) {
+      samples.add(request("dns", Verdict.FORWARDED, counted.questions(DnsCounter.FORWARDED)));
+      samples.add(request("dns", Verdict.DENIED, counted.questions(DnsCounter.DENIED)));
+      samples.add(
+          request(
+              "dns",
+              Verdict.ERROR,
+              counted.questions(DnsCounter.ERROR)
+                  + counted.questions(DnsCounter.TIMED_OUT)
+                  + counted.questions(DnsCounter.UNENFORCED)));
+    }
     return samples;
   }
 

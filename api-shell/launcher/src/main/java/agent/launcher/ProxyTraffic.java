@@ -47,12 +47,10 @@ final class ProxyTraffic implements ProxyView {
           new RedirectStatistics(
               redirect.direction(), redirect.firstPort(), Messages.NONE, Messages.NONE));
     }
-    for (final RedirectKind kind : RedirectKind.values()) {
-      proxies
-          .counters(kind)
-          .ifPresent(
-              counters -> counters.statistics(endpointId).forEach(one -> add(shown, kind, one)));
-    }
+    proxies
+        .report(endpointId)
+        .redirects()
+        .forEach((kind, counted) -> counted.forEach(one -> add(shown, kind, one)));
     return shown.isEmpty()
         ? EndpointTraffic.NONE
         : new EndpointTraffic(

@@ -79,8 +79,8 @@ class LauncherScriptTest {
     final long bounding =
         Long.parseLong(out.replaceAll("(?s).*CapBnd:\\s*([0-9a-f]+).*", "$1"), 16);
     final long used =
-        1L << 0 | 1L << 10 | 1L << 12 | 1L << 13 | 1L << 14 | 1L << 19 | 1L << 21 | 1L << 23
-            | 1L << 24 | 1L << 38 | 1L << 39;
+        1L << 0 | 1L << 5 | 1L << 6 | 1L << 7 | 1L << 10 | 1L << 12 | 1L << 13 | 1L << 14 | 1L << 19
+            | 1L << 21 | 1L << 23 | 1L << 24 | 1L << 38 | 1L << 39;
     assertEquals(0, bounding & ~used, Long.toHexString(bounding));
     assertTrue((bounding & 1L << 12) != 0 && (bounding & 1L << 39) != 0, "net_admin and bpf");
   }

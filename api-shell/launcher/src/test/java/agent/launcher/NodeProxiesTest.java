@@ -43,8 +43,8 @@ class NodeProxiesTest {
 
   private static List<String> ports(RedirectBench bench) {
     return List.of(
-        "HTTP " + bench.proxies.http().orElseThrow().firstPort(),
-        "DNS " + bench.proxies.dns().orElseThrow().firstPort());
+        "HTTP " + bench.proxies.firstPort(RedirectKind.HTTP).orElseThrow(),
+        "DNS " + bench.proxies.firstPort(RedirectKind.DNS).orElseThrow());
   }
 
   @Test
@@ -56,7 +56,7 @@ class NodeProxiesTest {
       assertEquals(List.of(), bench.served);
       assertEquals("no policy asks for one", bench.proxies.health().message());
       need(bench, DNS);
-      assertTrue(bench.proxies.http().isEmpty());
+      assertTrue(bench.proxies.firstPort(RedirectKind.HTTP).isEmpty());
       assertFalse(bench.proxies.serves(BOTH));
     }
   }
@@ -156,8 +156,8 @@ class NodeProxiesTest {
       bench.previous.put(RedirectKind.DNS, first);
       need(bench, BOTH);
       assertTrue(bench.proxies.serves(BOTH), bench.proxies.health().message());
-      assertNotEquals(first, bench.proxies.http().orElseThrow().firstPort());
-      assertNotEquals(first, bench.proxies.dns().orElseThrow().firstPort());
+      assertNotEquals(first, bench.proxies.firstPort(RedirectKind.HTTP).orElseThrow());
+      assertNotEquals(first, bench.proxies.firstPort(RedirectKind.DNS).orElseThrow());
     }
   }
 
@@ -182,7 +182,7 @@ class NodeProxiesTest {
   }
 
   private static RedirectCounters counters(RedirectBench bench, RedirectKind kind) {
-    return bench.proxies.counters(kind).orElseThrow();
+    return bench.local.counters(kind).orElseThrow();
   }
 
   private static RedirectedFlow flow(int endpoint) {

@@ -91,15 +91,19 @@ class ProxiedPolicyMapsTest {
     assertTrue(apply(1, ALLOW).isDone());
     assertTrue(proxied.synchronize(2, 0, List.of(ALLOW)).isDone());
     assertEquals(List.of("1 0", "2 0"), written);
-    assertTrue(bench.proxies.http().isEmpty() && bench.proxies.dns().isEmpty());
+    assertTrue(
+        bench.proxies.firstPort(RedirectKind.HTTP).isEmpty()
+            && bench.proxies.firstPort(RedirectKind.DNS).isEmpty());
   }
 
   @Test
   void shouldStartTheProxyOfARedirectBeforeItIsWritten() throws Exception {
     await(apply(1, ALLOW, TO_HTTP));
-    assertTrue(bench.proxies.http().isPresent() && bench.proxies.dns().isEmpty());
+    assertTrue(
+        bench.proxies.firstPort(RedirectKind.HTTP).isPresent()
+            && bench.proxies.firstPort(RedirectKind.DNS).isEmpty());
     await(proxied.synchronize(2, 0, List.of(TO_DNS)));
-    assertTrue(bench.proxies.dns().isPresent());
+    assertTrue(bench.proxies.firstPort(RedirectKind.DNS).isPresent());
     assertEquals(List.of("1 1", "2 2"), written);
     assertTrue(apply(3, TO_HTTP, TO_DNS).isDone(), "both run");
   }

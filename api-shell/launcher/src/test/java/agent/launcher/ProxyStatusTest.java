@@ -58,7 +58,7 @@ class ProxyStatusTest {
             new PolicyRedirect(PolicyDirection.EGRESS, RedirectKind.DNS, 17, 53, 53)));
     redirects.put(
         9, List.of(new PolicyRedirect(PolicyDirection.INGRESS, RedirectKind.HTTP, 6, 80, 80)));
-    final int http = bench.proxies.http().orElseThrow().firstPort();
+    final int http = bench.proxies.firstPort(RedirectKind.HTTP).orElseThrow();
     final Proxy one = status.get();
     assertEquals("embedded", one.engineDeploymentMode());
     assertEquals("127.0.0.1", one.ip());
@@ -72,7 +72,7 @@ class ProxyStatusTest {
             new Redirect("9:ingress:TCP:80", "http", http)),
         one.redirects());
     start(RedirectKind.DNS);
-    final int dns = bench.proxies.dns().orElseThrow().firstPort();
+    final int dns = bench.proxies.firstPort(RedirectKind.DNS).orElseThrow();
     final Proxy two = status.get();
     assertEquals(http + "-" + (http + 7) + "," + dns + "-" + (dns + 7), two.portRange());
     assertEquals(16, two.totalPorts());

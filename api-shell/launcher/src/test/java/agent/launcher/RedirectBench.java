@@ -5,6 +5,7 @@ import agent.datapath.manager.spec.RedirectedFlow;
 import agent.dns.proxy.DnsProxyContext;
 import agent.l7proxy.HttpProxyContext;
 import agent.l7proxy.RequestListener;
+import agent.launcher.proxy.LocalProxies;
 import agent.maps.layout.PolicyDirection;
 import agent.maps.layout.RedirectKind;
 import agent.policy.request.HttpRequest;
@@ -33,6 +34,7 @@ final class RedirectBench implements RedirectProxy, RequestPolicies, AutoCloseab
   final Map<RedirectKind, Integer> previous = new EnumMap<>(RedirectKind.class);
   final List<String> served = new CopyOnWriteArrayList<>();
   final Map<Integer, List<PolicyRedirect>> redirects = new ConcurrentHashMap<>();
+  final LocalProxies local;
   final NodeProxies proxies;
   volatile CompletableFuture<Void> serving = CompletableFuture.completedFuture(null);
   volatile RequestListener listener;
@@ -52,9 +54,8 @@ final class RedirectBench implements RedirectProxy, RequestPolicies, AutoCloseab
   }
 
   RedirectBench(UnaryOperator<HttpProxyContext> http) {
-    proxies =
-        new NodeProxies(
-            this,
+    local =
+        new LocalProxies(
             counter -> {
               listener = counter;
               return http.apply(
@@ -71,6 +72,7 @@ final class RedirectBench implements RedirectProxy, RequestPolicies, AutoCloseab
                     .gate(
                         (endpoint, name, answer) ->
                             CompletableFuture.completedFuture(Set.copyOf(answer.addresses()))));
+    proxies = new NodeProxies(this, local);
   }
 
   @Override

@@ -199,7 +199,8 @@ public final class HttpProxyContext {
     return policies;
   }
 
-  int threads() {
+  /** Returns the number of event loops. */
+  public int threads() {
     return threads;
   }
 
@@ -251,7 +252,8 @@ public final class HttpProxyContext {
     return escapedSlashes;
   }
 
-  Duration warmUp() {
+  /** Returns how long requests of the proxy's own may run before clients are accepted. */
+  public Duration warmUp() {
     return warmUp;
   }
 

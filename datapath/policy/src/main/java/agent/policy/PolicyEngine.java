@@ -3,7 +3,6 @@ package agent.policy;
 import agent.identity.Identity;
 import agent.identity.IdentityDirectory.IdentityListener;
 import agent.policy.PolicyUpdate.EndpointPolicyChange;
-import agent.policy.request.RequestPolicies;
 import agent.policy.spec.NamedPort;
 import agent.types.IpAddress;
 import agent.types.OperationException;
@@ -397,7 +396,7 @@ public final class PolicyEngine {
   }
 
   /** Returns what the policies say of requests, as of {@link #publish}; any thread may ask. */
-  public RequestPolicies requests() {
+  public PolicyFeed requests() {
     return subjects.requests();
   }
 

@@ -5,7 +5,6 @@ import agent.datapath.manager.spec.PolicyEntry;
 import agent.identity.Identity;
 import agent.identity.LabelSet;
 import agent.policy.PolicyUpdate.EndpointPolicyChange;
-import agent.policy.request.RequestPolicies;
 import agent.policy.spec.NamedPort;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -32,7 +31,7 @@ final class PolicySubjects {
   private final PublishedPolicies published = new PublishedPolicies();
 
   /** Returns what the policies say of requests, as of {@link #publish}; for any thread. */
-  RequestPolicies requests() {
+  PolicyFeed requests() {
     return published;
   }
 

@@ -10,7 +10,6 @@ import agent.policy.request.HttpRule;
 import agent.policy.request.HttpVerdict;
 import agent.policy.request.HttpVerdict.HeaderChange;
 import agent.policy.request.PolicyRedirect;
-import agent.policy.request.RequestPolicies;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -24,9 +23,10 @@ import org.agrona.collections.Int2ObjectHashMap;
  *
  * <p>Asking allocates only for changes, and for an expression that is too large for an automaton.
  */
-final class PublishedPolicies implements RequestPolicies {
+final class PublishedPolicies implements PolicyFeed {
   private static final RedirectKind[] KINDS = RedirectKind.values();
 
+  private final List<Follower> followers = new ArrayList<>();
   private volatile Snapshot snapshot = new Snapshot(0, new Int2ObjectHashMap<>());
 
   /** The policies by the id of the endpoint, which does not change. */
@@ -38,17 +38,51 @@ final class PublishedPolicies implements RequestPolicies {
   }
 
   /** Publishes other policies of some endpoints. */
-  void publish(long revision, Map<Integer, ResolvedPolicy> changed) {
+  synchronized void publish(long revision, Map<Integer, ResolvedPolicy> changed) {
     final Int2ObjectHashMap<ResolvedPolicy> copy = new Int2ObjectHashMap<>(snapshot.policies());
     copy.putAll(changed);
     snapshot = new Snapshot(revision, copy);
+    followers.forEach(follower -> follower.onPublished(revision, changed));
   }
 
   /** Takes the policy of an endpoint away. */
-  void remove(int endpoint) {
+  synchronized void remove(int endpoint) {
     final Int2ObjectHashMap<ResolvedPolicy> copy = new Int2ObjectHashMap<>(snapshot.policies());
     copy.remove(endpoint);
     snapshot = new Snapshot(snapshot.revision(), copy);
+    followers.forEach(follower -> follower.onRemoved(endpoint));
+  }
+
+  @Override
+  public synchronized void follow(Follower follower) {
+    follower.onPublished(snapshot.revision(), snapshot.policies());
+    followers.add(follower);
+  }
+
+  @Override
+  public synchronized void unfollow(Follower follower) {
+    followers.remove(follower);
+  }
+
+  @Override
+  public boolean mayAsk(int endpointId, String name) {
+    final Snapshot now = snapshot;
+    if (endpointId != 0) {
+      return mayAsk(now.of(endpointId), PolicyDirection.EGRESS, name);
+    }
+    for (final ResolvedPolicy policy : now.policies().values()) {
+      if (mayAsk(policy, PolicyDirection.INGRESS, name)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private static boolean mayAsk(ResolvedPolicy policy, PolicyDirection direction, String name) {
+    return policy != null
+        && policy.requests().stream()
+            .filter(section -> section.direction() == direction)
+            .anyMatch(section -> matches(section.rules().dns(), name));
   }
 
   @Override

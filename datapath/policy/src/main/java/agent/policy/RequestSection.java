@@ -39,6 +39,19 @@ final class RequestSection {
     this.rules = rules;
   }
 
+  PolicyDirection direction() {
+    return direction;
+  }
+
+  /** Returns the identities of the peers in order; null for every peer. */
+  List<Integer> peers() {
+    return peers == null ? null : IntStream.of(peers).boxed().toList();
+  }
+
+  List<PortMatch> matches() {
+    return matches;
+  }
+
   RequestRules rules() {
     return rules;
   }

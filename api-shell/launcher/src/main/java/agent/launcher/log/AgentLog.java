@@ -3,6 +3,7 @@ package agent.launcher.log;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Consumer;
 import org.apache.logging.log4j.Level;
 import org.apache.logging.log4j.core.LoggerContext;
 import org.apache.logging.log4j.core.appender.ConsoleAppender;
@@ -42,7 +43,8 @@ public final class AgentLog {
           "agent.l7proxy",
           "agent.dns.proxy",
           "agent.datapath.manager.spec.ProxyPorts",
-          "agent.launcher.NodeProxies");
+          "agent.launcher.NodeProxies",
+          "agent.launcher.proxy");
 
   private AgentLog() {}
 
@@ -87,6 +89,36 @@ public final class AgentLog {
       PROXIES.forEach(name -> configuration.addLogger(name, proxyLogger(name, configuration)));
     }
     context.updateLoggers();
+  }
+
+  /**
+   * Has messages from INFO on go to another process.
+   *
+   * @return sets another level
+   */
+  public static Consumer<Level> forward(MessageSink sink) {
+    System.setProperty(JDK_LOG_CONFIGURATION, "/dev/null");
+    final ConfigurationBuilder<BuiltConfiguration> log =
+        ConfigurationBuilderFactory.newConfigurationBuilder();
+    log.setConfigurationName(ForwardingAppender.NAME).setStatusLevel(Level.OFF);
+    log.setShutdownHook("disable");
+    log.add(log.newLogger(OWN, Level.INFO));
+    log.add(log.newRootLogger(Level.WARN));
+    final BuiltConfiguration configuration = log.build(false);
+    configuration.getProperties().put(HOST_NAME, "localhost");
+    final LoggerContext context = Configurator.initialize(configuration);
+    if (context.getConfiguration() != configuration) {
+      context.reconfigure(configuration);
+    }
+    final ForwardingAppender appender = new ForwardingAppender(sink);
+    appender.start();
+    configuration.addAppender(appender);
+    configuration.getRootLogger().addAppender(appender, null, null);
+    context.updateLoggers();
+    return level -> {
+      configuration.getLoggerConfig(OWN).setLevel(level);
+      context.updateLoggers();
+    };
   }
 
   /** Puts the bound before everything that messages go to. */

@@ -14,8 +14,10 @@ import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
 import java.util.stream.Collectors;
 
 /** The process of the agent and its subsystems, for {@code GET /debuginfo}. */
@@ -24,6 +26,7 @@ public final class ProcessDebugView implements DebugView {
 
   private final String version;
   private final DatapathManager datapath;
+  private final Supplier<Optional<String>> proxies;
   private final Map<String, String> environment;
 
   /**
@@ -31,12 +34,17 @@ public final class ProcessDebugView implements DebugView {
    *
    * @param version the version of the agent
    * @param datapath the datapath
+   * @param proxies returns the process of the proxies, if there is one
    * @param environment the variables of the process
    */
   public ProcessDebugView(
-      String version, DatapathManager datapath, Map<String, String> environment) {
+      String version,
+      DatapathManager datapath,
+      Supplier<Optional<String>> proxies,
+      Map<String, String> environment) {
     this.version = version;
     this.datapath = datapath;
+    this.proxies = proxies;
     this.environment = environment;
   }
 
@@ -87,6 +95,7 @@ public final class ProcessDebugView implements DebugView {
                 jvm.totalMemory(),
                 jvm.maxMemory()));
     subsystems.put("privileges", ProcessPrivileges.text());
+    subsystems.put("proxies", proxies.get().orElse("no process: no policy asks for one"));
     subsystems.put(
         "datapath",
         "libbpf %s, attached by %s, %d endpoints"

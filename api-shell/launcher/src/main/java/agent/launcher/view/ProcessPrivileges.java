@@ -1,16 +1,18 @@
 package agent.launcher.view;
 
+import agent.types.OperationException;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.stream.Stream;
 
 /**
  * What the kernel lets this process do, as {@code /proc/self/status} tells it (capabilities(7)).
  */
-final class ProcessPrivileges {
+public final class ProcessPrivileges {
   private static final Path STATUS = Path.of("/proc/self/status");
 
   /** By their numbers: {@code linux/capability.h}. */
@@ -67,6 +69,59 @@ final class ProcessPrivileges {
     } catch (IOException failure) {
       return STATUS + ": " + failure.getMessage();
     }
+  }
+
+  /**
+   * Returns one line about another process: its user, its capabilities and whether a program may
+   * gain others.
+   */
+  public static String of(long pid) {
+    try {
+      final List<String> status = Files.readAllLines(Path.of("/proc/" + pid + "/status"));
+      return "user %s; %s".formatted(value(status, "Uid").split("\\s+")[0], text(status));
+    } catch (IOException failure) {
+      return failure.getMessage();
+    }
+  }
+
+  /**
+   * Checks that no thread of this process has another user or a capability, in any set that it
+   * could use.
+   *
+   * @throws OperationException naming the thread
+   */
+  public static void checkNone(int user) {
+    try (Stream<Path> threads = Files.list(Path.of("/proc/self/task"))) {
+      for (final Path thread : threads.toList()) {
+        final List<String> status = status(thread);
+        if (!status.isEmpty() && !hasNone(status, Integer.toString(user))) {
+          throw new OperationException(thread + " has rights: " + text(status));
+        }
+      }
+    } catch (IOException failure) {
+      throw new OperationException("threads: " + failure.getMessage(), failure);
+    }
+  }
+
+  /** Returns nothing for a thread that has ended, such as one of a compiler. */
+  private static List<String> status(Path thread) throws IOException {
+    try {
+      return Files.readAllLines(thread.resolve("status"));
+    } catch (IOException failure) {
+      if (Files.exists(thread)) {
+        throw failure;
+      }
+      return List.of();
+    }
+  }
+
+  private static boolean hasNone(List<String> status, String user) {
+    return Stream.of("Uid", "Gid")
+            .flatMap(name -> Stream.of(value(status, name).split("\\s+")))
+            .allMatch(user::equals)
+        && Stream.of("CapInh", "CapPrm", "CapEff", "CapAmb")
+            .allMatch(set -> Long.parseUnsignedLong(value(status, set), 16) == 0)
+        && value(status, "Groups").isEmpty();
   }
 
   static String text(List<String> status) {

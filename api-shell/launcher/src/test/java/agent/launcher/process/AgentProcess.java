@@ -212,6 +212,16 @@ final class AgentProcess implements AutoCloseable {
     return process.pid();
   }
 
+  /** Returns the process of the proxies, which a rule has asked for. */
+  long proxyPid() throws IOException {
+    final String shown =
+        expect(200, "GET", "/debuginfo", null).json().at("/subsystem/proxies").asString();
+    if (!shown.startsWith("pid ")) {
+      throw new AssertionError(shown);
+    }
+    return Long.parseLong(shown.substring(4, shown.indexOf(';')));
+  }
+
   String log() throws IOException {
     return Files.readString(log);
   }

@@ -173,10 +173,10 @@ class AgentProxyKernelTest {
     return List.of(server.ipv4(), server.ipv6());
   }
 
-  /** Returns the part of the agent's heap where objects are created. */
-  private long edenKb() {
+  /** Returns the part of a process's heap where objects are created. */
+  private static long edenKb(long pid) {
     final String jcmd = Path.of(System.getProperty("java.home"), "bin", "jcmd").toString();
-    final String heap = Commands.run(jcmd, Long.toString(agent.pid()), "GC.heap_info");
+    final String heap = Commands.run(jcmd, Long.toString(pid), "GC.heap_info");
     final Matcher eden = Pattern.compile("eden space (\\d+)K").matcher(heap);
     assertTrue(eden.find(), heap);
     return Long.parseLong(eden.group(1));
@@ -184,9 +184,9 @@ class AgentProxyKernelTest {
 
   @Test
   void shouldAdmitOnlyTheRequestsThatARuleOfTheServerLists() throws Exception {
-    final long edenKb = edenKb();
     apply(ingress(RULES));
-    assertTrue(edenKb() > 2 * edenKb, "the proxy has room for new objects: " + edenKb());
+    final long edenKb = edenKb(agent.proxyPid());
+    assertTrue(edenKb > 2 * edenKb(agent.pid()), "it has room for new objects: " + edenKb);
     assertBehaviour(client.namespace(), client.ipv4(), client.ipv6(), servers());
     assertBehaviour(outside, OUTSIDE4, OUTSIDE6, servers());
     assertTrue(origin.requests().stream().allMatch(request -> request.startsWith("GET /public")));
@@ -468,16 +468,17 @@ class AgentProxyKernelTest {
     }
     final String cache = agent.expect(200, "GET", "/fqdn/cache/" + client.id(), null).text();
     assertTrue(cache.contains("www.example.com.") && cache.contains(OUTSIDE6), cache);
-    final Map<String, Integer> nice = niceValues();
+    final Map<String, Integer> nice = niceValues(agent.pid());
+    nice.putAll(niceValues(agent.proxyPid()));
     nice.keySet().removeIf(name -> !name.matches("[a-z-]+") || nice.get(name) == 0);
     assertEquals(
         Map.of("dns-proxy", -10, "names", -10, "dp-conductor", -4, "ep-conductor", -4), nice);
   }
 
-  /** Returns the nice values of the agent's threads by their names (proc_pid_stat(5)). */
-  private Map<String, Integer> niceValues() throws IOException {
+  /** Returns the nice values of a process's threads by their names (proc_pid_stat(5)). */
+  private static Map<String, Integer> niceValues(long pid) throws IOException {
     final Map<String, Integer> values = new HashMap<>();
-    try (var tasks = Files.newDirectoryStream(Path.of("/proc/" + agent.pid() + "/task"))) {
+    try (var tasks = Files.newDirectoryStream(Path.of("/proc/" + pid + "/task"))) {
       for (final Path task : tasks) {
         final String stat;
         try {

@@ -9,12 +9,14 @@ import java.io.BufferedReader;
 import java.io.IOException;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import org.junit.jupiter.api.Test;
 
 /** The process alone; its subsystems need a datapath (AgentStatusKernelTest). */
 class ProcessDebugViewTest {
   private final ProcessDebugView view =
-      new ProcessDebugView("1.2.3", null, Map.of("PATH", "/bin", "API_TOKEN", "x", "HOME", "/"));
+      new ProcessDebugView(
+          "1.2.3", null, Optional::empty, Map.of("PATH", "/bin", "API_TOKEN", "x", "HOME", "/"));
 
   @Test
   void shouldShowTheVersionAndTheEnvironmentWithoutSecrets() {

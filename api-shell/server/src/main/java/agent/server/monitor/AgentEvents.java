@@ -25,6 +25,7 @@ public final class AgentEvents {
   private final int mostKept;
   private final boolean keepsAlways;
   private final Deque<Event> kept = new ArrayDeque<>();
+  private volatile Runnable hearing = () -> {};
   private JsonMapper mapper; // made for the first subscriber: most agents never have one
 
   /**
@@ -54,6 +55,7 @@ public final class AgentEvents {
   /** Adds a subscriber; returns the requests that are kept, which it does not receive. */
   synchronized List<Event> add(Subscriber subscriber) {
     subscribers.add(subscriber);
+    hearing.run();
     return kept();
   }
 
@@ -65,6 +67,12 @@ public final class AgentEvents {
   /** The subscriber receives no event after this. */
   synchronized void remove(Subscriber subscriber) {
     subscribers.remove(subscriber);
+    hearing.run();
+  }
+
+  /** Sets what is called when a program begins to listen, or ends; it does not wait. */
+  public void whenHearing(Runnable listener) {
+    hearing = listener;
   }
 
   /** Returns whether a program listens. */

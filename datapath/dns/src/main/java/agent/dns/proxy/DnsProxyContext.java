@@ -196,7 +196,8 @@ public final class DnsProxyContext {
     return times;
   }
 
-  Limits limits() {
+  /** Returns how much there may be at the same time. */
+  public Limits limits() {
     return limits;
   }
 }

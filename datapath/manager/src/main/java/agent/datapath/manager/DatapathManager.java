@@ -56,10 +56,10 @@ import agent.datapath.manager.spec.EndpointFaults;
 import agent.datapath.manager.spec.EndpointProxy;
 import agent.datapath.manager.spec.FlowRing;
 import agent.datapath.manager.spec.IpcacheProxy;
+import agent.datapath.manager.spec.NodeRedirects;
 import agent.datapath.manager.spec.PolicyMapProxy;
 import agent.datapath.manager.spec.Prefilter;
 import agent.datapath.manager.spec.Prefilter.PrefilterMode;
-import agent.datapath.manager.spec.RedirectProxy;
 import agent.datapath.manager.spec.ServiceProxy;
 import agent.datapath.manager.thread.AgentThreads;
 import agent.datapath.manager.thread.HealthBoard;
@@ -416,7 +416,7 @@ public final class DatapathManager implements AutoCloseable {
   }
 
   /** Returns the proxy for flows that pass a proxy of the agent. */
-  public RedirectProxy redirects() {
+  public NodeRedirects redirects() {
     return redirects;
   }
 

@@ -147,6 +147,11 @@ public final class Expression {
     return true;
   }
 
+  /** Returns whether case does not matter. */
+  public boolean foldsCase() {
+    return foldsCase;
+  }
+
   @Override
   public boolean equals(Object other) {
     return other instanceof Expression that

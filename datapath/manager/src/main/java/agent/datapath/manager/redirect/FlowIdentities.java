@@ -1,15 +1,16 @@
 package agent.datapath.manager.redirect;
 
-import agent.datapath.manager.load.NodeMapSet;
 import agent.datapath.manager.spec.RedirectedFlow;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.EntryBuffer;
+import agent.maps.kernel.NodeMap;
 import agent.maps.kernel.NodeMaps;
 import agent.maps.layout.Ipcache4KeyFlyweight;
 import agent.maps.layout.Ipcache6KeyFlyweight;
 import agent.maps.layout.IpcacheEntryFlyweight;
 import agent.maps.layout.IpcacheFlag;
 import agent.types.IpAddress;
+import java.util.function.Function;
 
 /**
  * The identities that the ipcache gives to the ends of a flow now. A conntrack entry has those of
@@ -28,11 +29,11 @@ final class FlowIdentities {
     }
   }
 
-  FlowIdentities(NodeMapSet maps, int world4, int world6) {
+  FlowIdentities(Function<NodeMap, BpfMap> maps, int world4, int world6) {
     this.world4 = world4;
     this.world6 = world6;
-    ipcache4 = ThreadLocal.withInitial(() -> Table.of(maps.get(NodeMaps.IPCACHE4)));
-    ipcache6 = ThreadLocal.withInitial(() -> Table.of(maps.get(NodeMaps.IPCACHE6)));
+    ipcache4 = ThreadLocal.withInitial(() -> Table.of(maps.apply(NodeMaps.IPCACHE4)));
+    ipcache6 = ThreadLocal.withInitial(() -> Table.of(maps.apply(NodeMaps.IPCACHE6)));
   }
 
   /** Returns a flow with the present identities of its ends. */

@@ -5,16 +5,18 @@ import agent.bindings.NetlinkException;
 import agent.bindings.NetlinkMessageFlyweight;
 import agent.bindings.NetlinkRequest;
 import agent.bindings.NetlinkSocket;
-import agent.datapath.manager.load.NodeMapSet;
 import agent.datapath.manager.spec.RedirectedFlow;
+import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.Ipcache4Map;
 import agent.maps.kernel.Ipcache6Map;
+import agent.maps.kernel.NodeMap;
 import agent.maps.kernel.NodeMaps;
 import agent.maps.layout.IpcacheEntryFlyweight;
 import agent.maps.layout.IpcacheFlag;
 import agent.types.IpAddress;
 import java.util.Optional;
 import java.util.Set;
+import java.util.function.Function;
 
 /**
  * Compares what the datapath judged a server to be with what the node takes its address for: the
@@ -49,9 +51,9 @@ final class JudgedServers {
   /** One session for each thread of a proxy, which lives as long as the agent. */
   private final ThreadLocal<NetlinkSocket> routes = ThreadLocal.withInitial(NetlinkSocket::open);
 
-  JudgedServers(NodeMapSet maps) {
-    ipcache4 = ThreadLocal.withInitial(() -> new Ipcache4Map(maps.get(NodeMaps.IPCACHE4)));
-    ipcache6 = ThreadLocal.withInitial(() -> new Ipcache6Map(maps.get(NodeMaps.IPCACHE6)));
+  JudgedServers(Function<NodeMap, BpfMap> maps) {
+    ipcache4 = ThreadLocal.withInitial(() -> new Ipcache4Map(maps.apply(NodeMaps.IPCACHE4)));
+    ipcache6 = ThreadLocal.withInitial(() -> new Ipcache6Map(maps.apply(NodeMaps.IPCACHE6)));
   }
 
   /** Returns why no proxy may connect to the server of the flow, or empty where one may. */

@@ -1,9 +1,9 @@
 package agent.datapath.manager.redirect;
 
-import agent.datapath.manager.load.NodeMapSet;
 import agent.datapath.manager.spec.RedirectedFlow;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.EntryBuffer;
+import agent.maps.kernel.NodeMap;
 import agent.maps.kernel.NodeMaps;
 import agent.maps.layout.Conntrack4KeyFlyweight;
 import agent.maps.layout.Conntrack6KeyFlyweight;
@@ -12,6 +12,7 @@ import agent.maps.layout.ConntrackFlag;
 import agent.types.IpAddress;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.Function;
 
 /**
  * Looks up the conntrack entry of a client and a proxy, which knows the server. Any thread may ask;
@@ -36,21 +37,21 @@ final class ProxiedFlows {
     }
   }
 
-  ProxiedFlows(NodeMapSet maps) {
+  ProxiedFlows(Function<NodeMap, BpfMap> maps) {
     tables4 =
         ThreadLocal.withInitial(
             () ->
                 List.of(
-                    Table.of(maps.get(NodeMaps.CONNTRACK4_TCP), true, false),
-                    Table.of(maps.get(NodeMaps.CONNTRACK4_ANY), false, false),
-                    Table.of(maps.get(NodeMaps.CONNTRACK4_OVERFLOW), false, true)));
+                    Table.of(maps.apply(NodeMaps.CONNTRACK4_TCP), true, false),
+                    Table.of(maps.apply(NodeMaps.CONNTRACK4_ANY), false, false),
+                    Table.of(maps.apply(NodeMaps.CONNTRACK4_OVERFLOW), false, true)));
     tables6 =
         ThreadLocal.withInitial(
             () ->
                 List.of(
-                    Table.of(maps.get(NodeMaps.CONNTRACK6_TCP), true, false),
-                    Table.of(maps.get(NodeMaps.CONNTRACK6_ANY), false, false),
-                    Table.of(maps.get(NodeMaps.CONNTRACK6_OVERFLOW), false, true)));
+                    Table.of(maps.apply(NodeMaps.CONNTRACK6_TCP), true, false),
+                    Table.of(maps.apply(NodeMaps.CONNTRACK6_ANY), false, false),
+                    Table.of(maps.apply(NodeMaps.CONNTRACK6_OVERFLOW), false, true)));
   }
 
   /** Returns the flow between a client and a proxy that has this address and port. */

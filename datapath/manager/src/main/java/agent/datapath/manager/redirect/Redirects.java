@@ -7,25 +7,28 @@ import agent.datapath.manager.guard.MapRounds;
 import agent.datapath.manager.guard.Repairs;
 import agent.datapath.manager.load.NodeMapSet;
 import agent.datapath.manager.spec.DatapathContext;
-import agent.datapath.manager.spec.RedirectProxy;
+import agent.datapath.manager.spec.NodeRedirects;
 import agent.datapath.manager.spec.RedirectedFlow;
 import agent.maps.kernel.NodeMaps;
 import agent.maps.layout.RedirectKind;
 import agent.maps.layout.RedirectSocketFlyweight;
 import agent.maps.layout.RedirectSocketKeyFlyweight;
 import agent.types.IpAddress;
+import java.nio.file.Path;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.Function;
 
 /**
  * The maps that send flows to proxies. The sockets of a former run are gone with it, and its
  * proxies do not listen: their ports are remembered, so that those of this run take them and flows
  * that have entries go on where that is possible.
  */
-public final class Redirects implements RedirectProxy, Check {
+public final class Redirects implements NodeRedirects, Check {
   private final DatapathConductor conductor;
   private final DatapathContext context;
   private final ProxiedFlows flows;
@@ -34,6 +37,7 @@ public final class Redirects implements RedirectProxy, Check {
   private final RedirectMap proxies;
   private final RedirectMap sockets;
   private final MapRounds rounds;
+  private final Function<String, Path> pin;
   private final Map<RedirectKind, Integer> previous = new EnumMap<>(RedirectKind.class);
 
   /** Takes the open maps over from a former run. */
@@ -45,9 +49,10 @@ public final class Redirects implements RedirectProxy, Check {
       Repairs repairs) {
     this.conductor = conductor;
     this.context = context;
-    flows = new ProxiedFlows(maps);
-    servers = new JudgedServers(maps);
-    identities = new FlowIdentities(maps, context.worldIdentity4(), context.worldIdentity6());
+    pin = name -> maps.pin(NodeMaps.named(name).orElseThrow().pinName());
+    flows = new ProxiedFlows(maps::get);
+    servers = new JudgedServers(maps::get);
+    identities = new FlowIdentities(maps::get, context.worldIdentity4(), context.worldIdentity6());
     proxies = new RedirectMap(maps.get(NodeMaps.REDIRECT_PROXIES));
     sockets = new RedirectMap(maps.get(NodeMaps.REDIRECT_SOCKETS));
     rounds = new MapRounds(faults, repairs, List.of(proxies.guarded(), sockets.guarded()));
@@ -109,7 +114,7 @@ public final class Redirects implements RedirectProxy, Check {
 
   @Override
   public RedirectedFlow refresh(RedirectedFlow flow, int port) {
-    return identities.refresh(RedirectProxy.super.refresh(flow, port));
+    return identities.refresh(NodeRedirects.super.refresh(flow, port));
   }
 
   @Override
@@ -149,6 +154,13 @@ public final class Redirects implements RedirectProxy, Check {
 
   private static long low(IpAddress address) {
     return address.isIpv4() ? 0 : address.low();
+  }
+
+  @Override
+  public Source source() {
+    final Map<String, Path> pins = new TreeMap<>();
+    RedirectLookups.MAPS.forEach(map -> pins.put(map.name(), pin.apply(map.name())));
+    return new Source(pins, context.worldIdentity4(), context.worldIdentity6());
   }
 
   @Override

@@ -26,7 +26,7 @@ public record RedirectedFlow(
     int serverIdentity,
     int serverEndpoint) {
   /** Returns whether this is the same flow as another one, whatever the identities of its ends. */
-  boolean hasEndsOf(RedirectedFlow other) {
+  public boolean hasEndsOf(RedirectedFlow other) {
     return protocol == other.protocol
         && client.equals(other.client)
         && clientPort == other.clientPort

@@ -13,7 +13,7 @@ public final class PromptWork {
   private static final Logger LOGGER = LogManager.getLogger(PromptWork.class);
 
   /** How much a thread weighs that packets of workloads wait for. */
-  private static final int LOOKUPS = -10;
+  public static final int LOOKUPS = -10;
 
   /**
    * How much a thread weighs that changes what is enforced: little enough for callers to have

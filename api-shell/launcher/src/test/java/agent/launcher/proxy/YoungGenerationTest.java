@@ -1,4 +1,4 @@
-package agent.launcher;
+package agent.launcher.proxy;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;

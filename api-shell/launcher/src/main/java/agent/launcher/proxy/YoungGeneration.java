@@ -1,4 +1,4 @@
-package agent.launcher;
+package agent.launcher.proxy;
 
 import com.sun.management.HotSpotDiagnosticMXBean;
 import java.lang.management.ManagementFactory;
@@ -20,7 +20,8 @@ final class YoungGeneration {
   private static final String MOST_FREE = "MaxHeapFreeRatio";
 
   /**
-   * Twice the wanted young generation; a heap of both is not yet {@link HeapReturn#LARGE_BYTES}.
+   * Twice the wanted young generation; a heap of both is not yet one that is returned after a large
+   * change.
    */
   static final long OLD_BYTES = 40L << 20;
 

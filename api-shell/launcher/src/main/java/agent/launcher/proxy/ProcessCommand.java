@@ -1,0 +1,79 @@
+package agent.launcher.proxy;
+
+import java.io.File;
+import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.Stream;
+
+/** Starts the program of this process once more, for the proxies. */
+final class ProcessCommand {
+  /** Flags for one JVM alone: what it writes or listens on. */
+  private static final List<String> OWN =
+      List.of(
+          "-XX:AOTCacheOutput",
+          "-XX:AOTMode",
+          "-XX:AOTConfiguration",
+          "-agentlib:",
+          "-agentpath:",
+          "-javaagent:",
+          "-Dcom.sun.management.");
+
+  /** util-linux: what the process starts may gain no rights, in whatever thread that is. */
+  private static final List<String> SETPRIV =
+      List.of("setpriv", "--no-new-privs", "--inh-caps=-all");
+
+  /** The variables that a JVM or the search of programs needs; others may hold secrets. */
+  private static final List<String> VARIABLES = List.of("PATH", "MALLOC_ARENA_MAX");
+
+  private ProcessCommand() {}
+
+  /**
+   * Starts it.
+   *
+   * @param main the class that an agent begins with where it was not started by an archive
+   * @throws IOException where that is not possible
+   */
+  static Process start(String main) throws IOException {
+    final ProcessBuilder process =
+        new ProcessBuilder(command(main)).directory(Path.of("/").toFile());
+    process.environment().keySet().retainAll(VARIABLES);
+    return process.start();
+  }
+
+  private static List<String> command(String main) {
+    final String classPath = System.getProperty("java.class.path");
+    final List<String> command = new ArrayList<>();
+    if (hasSetpriv()) {
+      command.addAll(SETPRIV);
+    }
+    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    ManagementFactory.getRuntimeMXBean().getInputArguments().stream()
+        .filter(flag -> OWN.stream().noneMatch(flag::startsWith))
+        .forEach(command::add);
+    command.add("-XX:+DisplayVMOutputToStderr");
+    if (classPath.endsWith(".jar") && !classPath.contains(File.pathSeparator)) {
+      command.addAll(List.of("-jar", Path.of(classPath).toAbsolutePath().toString()));
+    } else {
+      command.addAll(List.of("-cp", absolute(classPath), main));
+    }
+    command.add(ProxyProcess.NAME);
+    return command;
+  }
+
+  private static String absolute(String classPath) {
+    return String.join(
+        File.pathSeparator,
+        Stream.of(classPath.split(File.pathSeparator))
+            .map(entry -> Path.of(entry).toAbsolutePath().toString())
+            .toList());
+  }
+
+  private static boolean hasSetpriv() {
+    return Stream.of(System.getenv().getOrDefault("PATH", "").split(File.pathSeparator))
+        .anyMatch(folder -> Files.isExecutable(Path.of(folder, SETPRIV.getFirst())));
+  }
+}

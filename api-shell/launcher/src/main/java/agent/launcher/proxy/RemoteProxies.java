@@ -1,0 +1,264 @@
+package agent.launcher.proxy;
+
+import agent.dns.proxy.DnsProxyContext;
+import agent.l7proxy.AccessLog;
+import agent.l7proxy.HttpProxyContext;
+import agent.l7proxy.RequestListener;
+import agent.l7proxy.RequestRecord;
+import agent.launcher.view.ProcessPrivileges;
+import agent.maps.layout.RedirectKind;
+import agent.types.OperationException;
+import java.io.IOException;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.function.BooleanSupplier;
+import java.util.function.Consumer;
+import java.util.function.IntFunction;
+import java.util.function.Supplier;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+
+/**
+ * The proxies in a process of their own, which reads the bytes of workloads and has no rights. It
+ * is started with the first proxy, and again with the next one where it has ended. The access log
+ * is written here, by its owner and with the labels of identities.
+ */
+public final class RemoteProxies implements ProxyHost {
+  private static final Logger LOGGER = LogManager.getLogger(RemoteProxies.class);
+  private static final long START_SEC = 60;
+  private static final long REPORT_MS = 1_000;
+
+  /** After a report that did not come, others are not waited for so long. */
+  private static final long STALL_NS = TimeUnit.SECONDS.toNanos(5);
+
+  private final Class<?> main;
+  private final ProxyChild.Parts parts;
+  private final Options options;
+  private final Map<RedirectKind, Integer> ports = new EnumMap<>(RedirectKind.class);
+  private volatile Consumer<String> lost = reason -> {};
+  private volatile ProxyChild child;
+  private volatile AccessLog log;
+  private volatile ProxyCounts former = ProxyCounts.NONE;
+  private volatile ProxyCounts last = ProxyCounts.NONE;
+  private volatile long stalledNs = System.nanoTime() - STALL_NS;
+  private volatile boolean isClosed;
+
+  /**
+   * What options say, and what is written and heard here.
+   *
+   * @param http returns the configuration of the HTTP proxy
+   * @param dns returns that of the DNS proxy
+   * @param labels returns the labels of an identity for the access log
+   * @param isHeard returns whether events of requests and questions are wanted, the log aside
+   */
+  public record Options(
+      Supplier<HttpProxyContext> http,
+      Supplier<DnsProxyContext> dns,
+      IntFunction<List<String>> labels,
+      BooleanSupplier isHeard) {}
+
+  /**
+   * Creates the proxies without starting the process.
+   *
+   * @param main the class that an agent begins with
+   */
+  public RemoteProxies(Class<?> main, ProxyChild.Parts parts, Options options) {
+    this.main = main;
+    this.options = options;
+    final RequestListener requests = parts.requests();
+    this.parts =
+        new ProxyChild.Parts(
+            parts.redirect(),
+            parts.policies(),
+            parts.gate(),
+            request -> tell(request, requests),
+            parts.questions());
+  }
+
+  private void tell(RequestRecord request, RequestListener listener) {
+    final AccessLog open = log;
+    if (open != null) {
+      open.onRequest(request);
+    }
+    listener.onRequest(request);
+  }
+
+  @Override
+  public synchronized int start(RedirectKind kind) throws IOException {
+    if (isClosed) {
+      throw new ProxyProcessException("the agent ends");
+    }
+    final FrameWriter.Body context = context(kind);
+    ProxyChild running = child;
+    if (running == null || !running.isAlive()) {
+      running = ProxyChild.start(main.getName(), parts, this::ended);
+      child = running;
+      try {
+        await(running.ready());
+      } catch (RuntimeException e) {
+        running.end("it is not ready");
+        throw e;
+      }
+      LOGGER.info("proxy process: pid {}, {}", running.pid(), ProcessPrivileges.of(running.pid()));
+    }
+    running.hear(hears());
+    final int former =
+        ports.containsKey(kind) ? ports.get(kind) : parts.redirect().previousPort(kind);
+    final int port = await(running.open(kind, former, context));
+    ports.put(kind, port);
+    return port;
+  }
+
+  /** Returns what writes the configuration; the access log is open then. */
+  private FrameWriter.Body context(RedirectKind kind) throws IOException {
+    if (kind == RedirectKind.DNS) {
+      final DnsProxyContext dns = options.dns().get();
+      return out -> ContextCodec.write(out, dns);
+    }
+    final HttpProxyContext http = options.http().get();
+    if (http.accessLog() != null && log == null) {
+      log = AccessLog.open(http.accessLog(), options.labels());
+    }
+    return out -> ContextCodec.write(out, http);
+  }
+
+  private static <T> T await(CompletableFuture<T> answer) {
+    try {
+      return answer.get(START_SEC, TimeUnit.SECONDS);
+    } catch (ExecutionException e) {
+      throw e.getCause() instanceof ProxyProcessException gone
+          ? gone
+          : new OperationException(e.getCause().getMessage(), e.getCause());
+    } catch (TimeoutException e) {
+      throw new ProxyProcessException(
+          "the proxy process does not answer within " + START_SEC + " s");
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new ProxyProcessException("the agent ends");
+    }
+  }
+
+  private void ended(ProxyChild gone) {
+    former = withoutGauges(last);
+    last = former;
+    if (!isClosed) {
+      LOGGER.error("the proxy process has ended: {}", gone.reason());
+      lost.accept("the proxy process has ended: " + gone.reason());
+    }
+  }
+
+  private static ProxyCounts withoutGauges(ProxyCounts report) {
+    final ProxyCounts.Connections http = report.http();
+    return new ProxyCounts(
+        report.requests(),
+        new ProxyCounts.Connections(0, http.refused(), http.closedIdle(), http.unloggedRequests()),
+        report.questions(),
+        Map.of());
+  }
+
+  @Override
+  public CompletableFuture<Void> enforce() {
+    final ProxyChild running = child;
+    return running == null || !running.isAlive()
+        ? CompletableFuture.completedFuture(null)
+        : running.enforce().exceptionally(gone -> null); // with all that was open
+  }
+
+  @Override
+  public ProxyCounts report(int endpointId) {
+    final ProxyChild running = child;
+    if (running != null && running.isAlive() && System.nanoTime() - stalledNs >= STALL_NS) {
+      try {
+        final ProxyCounts counted =
+            running.report(endpointId).get(REPORT_MS, TimeUnit.MILLISECONDS).after(former);
+        last = counted;
+        return withLog(counted);
+      } catch (TimeoutException e) {
+        stalledNs = System.nanoTime();
+      } catch (ExecutionException e) {
+        LOGGER.debug("no report of the proxies: {}", e.getCause().getMessage());
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+      }
+    }
+    return withLog(new ProxyCounts(last.requests(), last.http(), last.questions(), Map.of()));
+  }
+
+  /** A request that is not in the log was dropped on the way, or could not be written. */
+  private ProxyCounts withLog(ProxyCounts report) {
+    final AccessLog open = log;
+    final ProxyCounts.Connections http = report.http();
+    return new ProxyCounts(
+        report.requests(),
+        new ProxyCounts.Connections(
+            http.open(),
+            http.refused(),
+            http.closedIdle(),
+            open == null ? 0 : http.unloggedRequests() + open.dropped()),
+        report.questions(),
+        report.redirects());
+  }
+
+  @Override
+  public void forget(int endpointId) {
+    final ProxyChild running = child;
+    if (running != null) {
+      running.forget(endpointId);
+    }
+  }
+
+  @Override
+  public void reopen() {
+    final AccessLog open = log;
+    if (open != null) {
+      open.reopen();
+    }
+    hearingChanged();
+  }
+
+  /** Has the process tell of requests where something hears of them now. */
+  public void hearingChanged() {
+    final ProxyChild running = child;
+    if (running != null && running.isAlive()) {
+      running.hear(hears());
+    }
+  }
+
+  private boolean hears() {
+    return log != null || options.isHeard().getAsBoolean();
+  }
+
+  @Override
+  public void whenLost(Consumer<String> listener) {
+    lost = listener;
+  }
+
+  @Override
+  public Optional<String> process() {
+    return Optional.ofNullable(child)
+        .map(
+            running ->
+                running.isAlive()
+                    ? "pid %d; %s".formatted(running.pid(), ProcessPrivileges.of(running.pid()))
+                    : "ended: " + running.reason());
+  }
+
+  @Override
+  public void close() {
+    isClosed = true;
+    final ProxyChild running = child;
+    if (running != null) {
+      running.close();
+    }
+    final AccessLog open = log;
+    if (open != null) {
+      open.close();
+    }
+  }
+}
