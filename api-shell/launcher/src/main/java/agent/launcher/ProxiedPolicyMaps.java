@@ -91,20 +91,17 @@ final class ProxiedPolicyMaps implements PolicyMapProxy {
     }
   }
 
-  /**
-   * Writes at once, unless a proxy is to be waited for, by this write or by one before it. The
-   * answer to a write is not waited for: the datapath keeps the order of what it is asked for.
-   */
+  /** Writes at once, unless a proxy, or a write before this one, is to be waited for. */
   private synchronized <T> CompletableFuture<T> with(
       Set<RedirectKind> kinds, Supplier<CompletableFuture<T>> write) {
     if (last.isDone() && proxies.serves(kinds)) {
       return write.get();
     }
-    final CompletableFuture<CompletableFuture<T>> asked =
+    final CompletableFuture<T> written =
         last.handle((nothing, failure) -> kinds)
             .thenCompose(proxies::need)
-            .thenApply(nothing -> write.get());
-    last = asked;
-    return asked.thenCompose(written -> written);
+            .thenCompose(nothing -> write.get());
+    last = written;
+    return written;
   }
 }
