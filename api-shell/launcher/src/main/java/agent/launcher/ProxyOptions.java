@@ -15,9 +15,6 @@ import java.util.Optional;
 
 /** The options of the proxies that policy sends flows to. */
 final class ProxyOptions {
-  /** How long the first clients of the HTTP proxy wait at most for their path to be compiled. */
-  private static final Duration WARM_UP = Duration.ofSeconds(1);
-
   private static final String ACCESS_LOG = "access-log";
   private static final String ENGINE_LOG = "proxy-engine-log";
   private static final int MOST_THREADS = 4;
@@ -31,7 +28,6 @@ final class ProxyOptions {
   /** Returns the context of the HTTP proxy, as far as options say it. */
   HttpProxyContext http() {
     return new HttpProxyContext()
-        .warmUp(WARM_UP)
         .threads(Math.min(MOST_THREADS, Runtime.getRuntime().availableProcessors()))
         .descriptors(shares().http())
         .retries((int) options.number("http-retry-count"))

@@ -62,7 +62,6 @@ public final class HttpProxy implements AutoCloseable {
   private final LogFile<RequestRecord> log;
   private final Set<ClientConnection> clients = ConcurrentHashMap.newKeySet();
   private final List<Channel> listeners = new ArrayList<>();
-  private HttpProxyWarmUp warmUp;
   private int firstPort;
 
   private HttpProxy(HttpProxyContext context) throws IOException {
@@ -91,7 +90,10 @@ public final class HttpProxy implements AutoCloseable {
    * @throws IOException where the access log cannot be opened, or no ports can be bound
    */
   public static HttpProxy start(HttpProxyContext context) throws IOException {
-    quieten();
+    InternalLoggerFactory.setDefaultFactory(Log4J2LoggerFactory.INSTANCE);
+    if (System.getProperty(LEAK_DETECTION) == null) {
+      ResourceLeakDetector.setLevel(ResourceLeakDetector.Level.DISABLED); // takes stack traces
+    }
     final HttpProxy proxy = new HttpProxy(context.conclude());
     try {
       proxy.firstPort =
@@ -105,39 +107,10 @@ public final class HttpProxy implements AutoCloseable {
           proxy.firstPort + RedirectProxy.PORTS - 1,
           context.descriptors(),
           context.transport());
-      proxy.beginAccepting();
       return proxy;
     } catch (IOException | RuntimeException e) {
       proxy.close();
       throw e;
-    }
-  }
-
-  /**
-   * Starts a proxy on one free port of an address, to which no flow is sent: for {@link
-   * HttpProxyWarmUp}, without a word in the log.
-   *
-   * @throws IOException where the port cannot be bound
-   */
-  static HttpProxy startUnserved(HttpProxyContext context, IpAddress address) throws IOException {
-    quieten();
-    final HttpProxy proxy = new HttpProxy(context.conclude());
-    try {
-      final Channel listener = proxy.bind(address, 0);
-      proxy.listeners.add(listener);
-      proxy.firstPort = ((InetSocketAddress) listener.localAddress()).getPort();
-      proxy.accept();
-      return proxy;
-    } catch (IOException | RuntimeException e) {
-      proxy.close();
-      throw e;
-    }
-  }
-
-  private static void quieten() {
-    InternalLoggerFactory.setDefaultFactory(Log4J2LoggerFactory.INSTANCE);
-    if (System.getProperty(LEAK_DETECTION) == null) {
-      ResourceLeakDetector.setLevel(ResourceLeakDetector.Level.DISABLED); // takes stack traces
     }
   }
 
@@ -181,7 +154,6 @@ public final class HttpProxy implements AutoCloseable {
             .group(loops)
             .channelFactory(context.transport().listener(family))
             .option(ChannelOption.SO_BACKLOG, BACKLOG)
-            .option(ChannelOption.AUTO_READ, false)
             .option(ChannelOption.ALLOCATOR, allocator)
             .childOption(ChannelOption.ALLOCATOR, allocator)
             .childOption(ChannelOption.AUTO_READ, false)
@@ -201,25 +173,6 @@ public final class HttpProxy implements AutoCloseable {
       throw new IOException("%s port %d: %s".formatted(address, port, bound.cause().getMessage()));
     }
     return bound.channel();
-  }
-
-  /** Accepts clients once the path of their requests is warm; until then the sockets queue them. */
-  private void beginAccepting() {
-    if (context.warmUp().isZero()) {
-      accept();
-    } else {
-      warmUp =
-          HttpProxyWarmUp.start(
-              context.warmUp(),
-              answered -> {
-                LOGGER.debug("HTTP proxy: {} requests of its own warmed it up", answered);
-                accept();
-              });
-    }
-  }
-
-  private void accept() {
-    listeners.forEach(listener -> listener.config().setAutoRead(true));
   }
 
   private void accept(SocketChannel channel) {
@@ -339,9 +292,6 @@ public final class HttpProxy implements AutoCloseable {
   /** Stops listening and closes all connections. */
   @Override
   public void close() {
-    if (warmUp != null) {
-      warmUp.close();
-    }
     closeListeners();
     loops.shutdownGracefully(0, CLOSE_MS, TimeUnit.MILLISECONDS).awaitUninterruptibly(CLOSE_MS);
     if (log != null) {

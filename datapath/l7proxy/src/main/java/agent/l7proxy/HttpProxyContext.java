@@ -29,7 +29,6 @@ public final class HttpProxyContext {
   private Duration grpcTimeout = Duration.ZERO;
   private Duration headTimeout = Duration.ofSeconds(30);
   private EscapedSlashes escapedSlashes = EscapedSlashes.REJECT;
-  private Duration warmUp = Duration.ZERO;
   private Path accessLog;
   private IntFunction<List<String>> labels = identity -> List.of();
   private RequestListener listener = request -> {};
@@ -108,15 +107,6 @@ public final class HttpProxyContext {
     return this;
   }
 
-  /**
-   * Sets how long requests of the proxy's own may run through its code before clients are accepted,
-   * who wait for that; zero: not at all.
-   */
-  public HttpProxyContext warmUp(Duration value) {
-    warmUp = changing(value);
-    return this;
-  }
-
   /** Sets {@code --access-log}; null: there is none. */
   public HttpProxyContext accessLog(Path value) {
     accessLog = changing(value);
@@ -164,10 +154,9 @@ public final class HttpProxyContext {
         || requestTimeout.isNegative()
         || idleTimeout.isNegative()
         || grpcTimeout.isNegative()
-        || warmUp.isNegative()
         || !headTimeout.isPositive()) {
       throw new IllegalArgumentException(
-          "HTTP proxy: %d threads, %d descriptors, %d retries, timeouts: retry %s, connect %s, request %s, idle %s, gRPC %s, head %s, warm-up %s"
+          "HTTP proxy: %d threads, %d descriptors, %d retries, timeouts: retry %s, connect %s, request %s, idle %s, gRPC %s, head %s"
               .formatted(
                   threads,
                   descriptors,
@@ -177,8 +166,7 @@ public final class HttpProxyContext {
                   requestTimeout,
                   idleTimeout,
                   grpcTimeout,
-                  headTimeout,
-                  warmUp));
+                  headTimeout));
     }
     isConcluded = true;
     return this;
@@ -250,11 +238,6 @@ public final class HttpProxyContext {
   /** Returns what becomes of escaped slashes in paths. */
   public EscapedSlashes escapedSlashes() {
     return escapedSlashes;
-  }
-
-  /** Returns how long requests of the proxy's own may run before clients are accepted. */
-  public Duration warmUp() {
-    return warmUp;
   }
 
   /** Returns the file of the access log; null: there is none. */

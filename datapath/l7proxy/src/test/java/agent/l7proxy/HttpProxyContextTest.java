@@ -92,8 +92,7 @@ class HttpProxyContextTest {
         context -> context.requestTimeout(LESS),
         context -> context.idleTimeout(LESS),
         context -> context.grpcTimeout(LESS),
-        context -> context.headTimeout(Duration.ZERO),
-        context -> context.warmUp(LESS));
+        context -> context.headTimeout(Duration.ZERO));
   }
 
   @ParameterizedTest
@@ -107,7 +106,7 @@ class HttpProxyContextTest {
   void shouldNameTheNumbersThatItRefuses() {
     assertEquals(
         "HTTP proxy: 2 threads, 7 descriptors, -1 retries, timeouts: retry PT0S, connect PT1S,"
-            + " request PT1H, idle PT0S, gRPC PT0S, head PT30S, warm-up PT0S",
+            + " request PT1H, idle PT0S, gRPC PT0S, head PT30S",
         assertThrows(
                 IllegalArgumentException.class,
                 () -> context.threads(2).descriptors(7).retries(-1).conclude())
@@ -136,7 +135,6 @@ class HttpProxyContextTest {
         context -> context.grpcTimeout(null),
         context -> context.headTimeout(null),
         context -> context.escapedSlashes(null),
-        context -> context.warmUp(null),
         context -> context.accessLog(null),
         context -> context.labels(null),
         context -> context.listener(null),

@@ -23,7 +23,6 @@ final class ContextCodec {
     out.writeLong(context.requestTimeout().toMillis());
     out.writeLong(context.idleTimeout().toMillis());
     out.writeLong(context.grpcTimeout().toMillis());
-    out.writeLong(context.warmUp().toMillis());
     Wire.writeEnum(out, context.escapedSlashes());
   }
 
@@ -37,7 +36,6 @@ final class ContextCodec {
         .requestTimeout(duration(in))
         .idleTimeout(duration(in))
         .grpcTimeout(duration(in))
-        .warmUp(duration(in))
         .escapedSlashes(Wire.readEnum(in, EscapedSlashes.values()));
   }
 

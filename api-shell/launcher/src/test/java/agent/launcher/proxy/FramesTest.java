@@ -105,7 +105,6 @@ class FramesTest {
             .requestTimeout(Duration.ofSeconds(3))
             .idleTimeout(Duration.ofSeconds(4))
             .grpcTimeout(Duration.ofSeconds(5))
-            .warmUp(Duration.ofSeconds(6))
             .escapedSlashes(EscapedSlashes.KEEP);
     final HttpProxyContext httpRead =
         read(out -> ContextCodec.write(out, http), ContextCodec::readHttp);
@@ -134,7 +133,6 @@ class FramesTest {
         context.requestTimeout(),
         context.idleTimeout(),
         context.grpcTimeout(),
-        context.warmUp(),
         context.escapedSlashes());
   }
 
