@@ -338,21 +338,6 @@ class IpamTest {
     assertEquals(0, writes.size(), "nothing is left to store");
   }
 
-  /** A write that begins late does not bring back what was stored after it was asked for. */
-  @Test
-  void shouldNotReplaceStoredLeasesByThoseOfAnEarlierChange() {
-    final Deque<Runnable> writes = new ArrayDeque<>();
-    final Ipam ipam = Ipam.open(context("10.1.0.0/24").storing(writes::add).conclude());
-    final IpAddress first = IpAddress.parse("10.1.0.7");
-    final IpAddress second = IpAddress.parse("10.1.0.8");
-    ipam.claim("a", first, 7, null, null);
-    ipam.releaseEndpoint(7);
-    ipam.claim("a", second, 8, null, null);
-    writes.poll().run();
-    assertEquals(1, store.saved.getLast().size());
-    assertEquals(second, store.saved.getLast().getFirst().address());
-  }
-
   @Test
   void shouldStoreReleasesLaterWhereTheStoreFails() {
     final Deque<Runnable> writes = new ArrayDeque<>();

@@ -29,7 +29,7 @@ class AgentMassDeletionKernelTest {
   private static final int ENDPOINTS = 60;
   private static final int CALLERS = 8;
 
-  /** Of all endpoints, so that the agent has work when it is asked to end. */
+  /** Of all endpoints, so that the agent has work when it is to end. */
   private static final int ANSWERED = 12;
 
   private static final long LONGEST_STOP_MS = 10_000;
