@@ -134,7 +134,7 @@ static __always_inline int conntrack4_update(const struct conntrack4_key *key, c
 	if (unlikely(entry->flags & CONNTRACK_OVERFLOW)) {
 		error = bpf_map_update_elem(&conntrack4_overflow, key, entry, flags);
 		keep_call_apart(error);
-		if (!error && overflow_flow_is_answered(entry->flags, protocol))
+		if (!error && overflow_flow_begins(entry, protocol))
 			overflow_flow_note((const __u64 *)key, CONNTRACK4_KEY_WORDS, now_ns());
 		return (int)error;
 	}
@@ -154,7 +154,7 @@ static __always_inline int conntrack6_update(const struct conntrack6_key *key, c
 	if (unlikely(entry->flags & CONNTRACK_OVERFLOW)) {
 		error = bpf_map_update_elem(&conntrack6_overflow, key, entry, flags);
 		keep_call_apart(error);
-		if (!error && overflow_flow_is_answered(entry->flags, protocol))
+		if (!error && overflow_flow_begins(entry, protocol))
 			overflow_flow_note((const __u64 *)key, CONNTRACK6_KEY_WORDS, now_ns());
 		return (int)error;
 	}

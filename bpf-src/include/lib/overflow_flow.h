@@ -12,6 +12,7 @@
 
 #include "config/node_config.h"
 #include "lib/compiler.h"
+#include "lib/masquerade_entry.h"
 #include "maps/conntrack_map.h"
 #include "maps/overflow_flow_map.h"
 
@@ -29,6 +30,16 @@ static __always_inline bool overflow_flow_is_answered(__u32 flags, __u8 protocol
 {
 	return flags & CONNTRACK_OVERFLOW && flags & (CONNTRACK_SEEN_REPLY | CONNTRACK_SEEN_NON_SYN) &&
 	       protocol == IPPROTO_TCP;
+}
+
+/*
+ * Returns whether a new entry's connection has a slot at once: that of an answer, and the tuple that the outside sees of
+ * a masqueraded flow, whose answers come where no endpoint knows them.
+ */
+static __always_inline bool overflow_flow_begins(const struct conntrack_entry *entry, __u8 protocol)
+{
+	return overflow_flow_is_answered(entry->flags, protocol) ||
+	       (entry_is_masquerade(entry) && protocol == IPPROTO_TCP);
 }
 
 static __always_inline struct overflow_flow *overflow_flow_slot(const __u64 *key, const __u32 words)

@@ -17,7 +17,16 @@ public final class NetworkDevice {
   private static final long ADDRESS_OFFSET = INDEX_OFFSET + Short.BYTES; // sockaddr.sa_data
   private static final int ADDRESS_BYTES = 6;
 
+  /** The guard of hooks asks once a round, and allocates nothing. */
+  private static final ThreadLocal<Memory> MEMORY = ThreadLocal.withInitial(Memory::new);
+
   private NetworkDevice() {}
+
+  /** What one thread calls the kernel with. */
+  private static final class Memory {
+    final MemorySegment state = Arena.ofAuto().allocate(LibC.CALL_STATE);
+    final MemorySegment request = Arena.ofAuto().allocate(REQUEST_BYTES, Long.BYTES);
+  }
 
   /**
    * Returns the index of an interface. {@code java.net.NetworkInterface} does not find interfaces
@@ -39,23 +48,21 @@ public final class NetworkDevice {
    *     index)
    */
   public static long hardwareAddress(int ifindex) {
-    try (Arena arena = Arena.ofConfined()) {
-      final MemorySegment state = arena.allocate(LibC.CALL_STATE);
-      final int fd = LibC.socket(state, AF_INET, SOCK_DGRAM, 0);
-      if (fd < 0) {
-        return fd;
+    final Memory memory = MEMORY.get();
+    final int fd = LibC.socket(memory.state, AF_INET, SOCK_DGRAM, 0);
+    if (fd < 0) {
+      return fd;
+    }
+    try {
+      memory.request.fill((byte) 0);
+      memory.request.set(JAVA_INT, INDEX_OFFSET, ifindex);
+      int result = LibC.ioctl(memory.state, fd, SIOCGIFNAME, memory.request);
+      if (result == 0) {
+        result = LibC.ioctl(memory.state, fd, SIOCGIFHWADDR, memory.request);
       }
-      try {
-        final MemorySegment request = arena.allocate(REQUEST_BYTES, Long.BYTES);
-        request.set(JAVA_INT, INDEX_OFFSET, ifindex);
-        int result = LibC.ioctl(state, fd, SIOCGIFNAME, request);
-        if (result == 0) {
-          result = LibC.ioctl(state, fd, SIOCGIFHWADDR, request);
-        }
-        return result < 0 ? result : address(request);
-      } finally {
-        Descriptors.close(fd);
-      }
+      return result < 0 ? result : address(memory.request);
+    } finally {
+      LibC.close(memory.state, fd);
     }
   }
 

@@ -8,10 +8,8 @@ import java.lang.foreign.ValueLayout;
 public final class ProcessAttributes {
   private static final int RLIMIT_NOFILE = 7; // asm-generic/resource.h
 
-  private static final int RLIMIT_NICE = 13;
-
-  /** A limit of nice values counts from here down. */
-  private static final int NICE_ORIGIN = 20;
+  private static final int PR_SET_PDEATHSIG = 1; // linux/prctl.h
+  private static final int SIGKILL = 9; // asm-generic/signal.h
 
   /** struct rlimit: the soft limit and the hard limit, 8 bytes each. */
   private static final int SIZE_OF_LIMITS = 2 * Long.BYTES;
@@ -42,17 +40,16 @@ public final class ProcessAttributes {
   }
 
   /**
-   * Lets threads of this process have a nice value without a capability (setrlimit(2)).
+   * Has the kernel end this process as soon as the thread ends that started it (prctl(2),
+   * PR_SET_PDEATHSIG). A change of the user undoes it.
    *
-   * @param nice the least: -20 to 19
-   * @return 0 or -errno
+   * @throws BindingsException where the kernel refuses
    */
-  public static int allowNice(int nice) {
+  public static void endWithParent() {
     try (Arena arena = Arena.ofConfined()) {
-      final MemorySegment limits = arena.allocate(SIZE_OF_LIMITS, Long.BYTES);
-      limits.set(ValueLayout.JAVA_LONG, 0, NICE_ORIGIN - nice);
-      limits.set(ValueLayout.JAVA_LONG, Long.BYTES, NICE_ORIGIN - nice);
-      return ProcessCalls.setrlimit(arena.allocate(LibC.CALL_STATE), RLIMIT_NICE, limits);
+      BindingsException.check(
+          ProcessCalls.prctl(arena.allocate(LibC.CALL_STATE), PR_SET_PDEATHSIG, SIGKILL),
+          "end with the parent");
     }
   }
 

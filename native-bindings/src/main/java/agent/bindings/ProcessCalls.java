@@ -3,15 +3,14 @@ package agent.bindings;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
 
-/** System calls about the rights and limits of this process, made as {@link LibC} does. */
+/** System calls about the rights and the end of this process, made as {@link LibC} does. */
 final class ProcessCalls {
   private static final MemorySegment NULL = MemorySegment.NULL;
   private static final MethodHandle SETGROUPS =
       CallShape.link("setgroups", CallShape.ADDRESS_SECOND);
   private static final MethodHandle SETRESGID = CallShape.link("setresgid", CallShape.NUMBERS);
   private static final MethodHandle SETRESUID = CallShape.link("setresuid", CallShape.NUMBERS);
-  private static final MethodHandle SETRLIMIT =
-      CallShape.link("setrlimit", CallShape.ADDRESS_SECOND);
+  private static final MethodHandle PRCTL = CallShape.link("prctl", CallShape.NUMBERS);
 
   private ProcessCalls() {}
 
@@ -43,12 +42,10 @@ final class ProcessCalls {
     }
   }
 
-  /** Sets the soft and the hard limit of a resource. */
-  static int setrlimit(MemorySegment state, int resource, MemorySegment limits) {
+  /** Operates on this process. */
+  static int prctl(MemorySegment state, long operation, long argument) {
     try {
-      return LibC.result(
-          state,
-          (int) (long) SETRLIMIT.invokeExact(state, (long) resource, limits, 0L, 0L, NULL, NULL));
+      return LibC.result(state, (int) (long) PRCTL.invokeExact(state, operation, argument, 0L));
     } catch (Throwable t) {
       throw LibC.unexpected(t);
     }

@@ -37,14 +37,23 @@ public final class ThreadScheduling {
    * @return 0; -errno where it weighs no more, since this process may not have that
    */
   public static int preferCallingThread(int nice) {
-    final int result = set(nice);
+    return prefer(0, nice);
+  }
+
+  /**
+   * Does for a thread of another process what {@link #preferCallingThread} does.
+   *
+   * @param thread its number, as proc(5) has it
+   */
+  public static int prefer(int thread, int nice) {
+    final int result = set(thread, nice);
     if (result < 0) {
-      set(0);
+      set(thread, 0);
     }
     return result;
   }
 
-  private static int set(int nice) {
+  private static int set(int thread, int nice) {
     try (Arena arena = Arena.ofConfined()) {
       final MemorySegment attributes = arena.allocate(SIZE_OF_ATTRIBUTES, Long.BYTES);
       attributes.set(JAVA_INT, 0, SIZE_OF_ATTRIBUTES);
@@ -52,7 +61,7 @@ public final class ThreadScheduling {
       attributes.set(JAVA_INT, NICE_OFFSET, nice);
       attributes.set(JAVA_LONG, RUNTIME_OFFSET, SLICE_NS);
       final MemorySegment state = arena.allocate(LibC.CALL_STATE);
-      return LibC.syscall(state, SYS_SCHED_SETATTR, 0, attributes.address(), 0);
+      return LibC.syscall(state, SYS_SCHED_SETATTR, thread, attributes.address(), 0);
     }
   }
 }

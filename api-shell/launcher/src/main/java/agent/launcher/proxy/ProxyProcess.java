@@ -4,7 +4,6 @@ import agent.bindings.LibBpf;
 import agent.bindings.ProcessAttributes;
 import agent.datapath.manager.redirect.RedirectLookups;
 import agent.datapath.manager.spec.NodeRedirects;
-import agent.datapath.manager.thread.PromptWork;
 import agent.dns.NameResolver.Resolved;
 import agent.dns.proxy.DnsObserver;
 import agent.dns.proxy.DnsProxyContext;
@@ -40,7 +39,8 @@ import org.apache.logging.log4j.Logger;
 
 /**
  * The process that reads bytes of workloads. It opens what it needs to look flows up, gives up all
- * rights, and then serves what the agent asks for by frames on standard input, until that ends.
+ * rights, and then serves what the agent asks for by frames on standard input, until that ends; the
+ * kernel ends it at once with the thread that started it.
  */
 public final class ProxyProcess {
   private static final Logger LOGGER = LogManager.getLogger(ProxyProcess.class);
@@ -149,8 +149,8 @@ public final class ProxyProcess {
           RedirectLookups.open(new NodeRedirects.Source(pins, world4, world6));
       flows = new ProxyFlows(lookups, address4, address6, agent, joins);
       openClassPath();
-      ProcessAttributes.allowNice(PromptWork.LOOKUPS); // without it, threads have an ordinary one
       ProcessAttributes.becomeUser(USER);
+      ProcessAttributes.endWithParent();
       ProcessPrivileges.checkNone(USER);
     } catch (RuntimeException e) {
       failure = "the proxy process does not give up its rights: " + e.getMessage();

@@ -1,5 +1,7 @@
 package agent.launcher.proxy;
 
+import agent.datapath.manager.thread.PromptWork;
+import agent.dns.proxy.DnsProxy;
 import agent.dns.proxy.DnsProxyContext;
 import agent.l7proxy.AccessLog;
 import agent.l7proxy.HttpProxyContext;
@@ -9,6 +11,7 @@ import agent.launcher.view.ProcessPrivileges;
 import agent.maps.layout.RedirectKind;
 import agent.types.OperationException;
 import java.io.IOException;
+import java.nio.file.Path;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
@@ -112,6 +115,9 @@ public final class RemoteProxies implements ProxyHost {
         ports.containsKey(kind) ? ports.get(kind) : parts.redirect().previousPort(kind);
     final int port = await(running.open(kind, former, context));
     ports.put(kind, port);
+    if (kind == RedirectKind.DNS) {
+      PromptWork.prefer(Path.of("/proc", Long.toString(running.pid()), "task"), DnsProxy.THREAD);
+    }
     return port;
   }
 

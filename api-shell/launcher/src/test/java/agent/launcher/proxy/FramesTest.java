@@ -209,9 +209,10 @@ class FramesTest {
           }
         };
     final FrameWriter writer = new FrameWriter(stalled, () -> {});
+    final byte[] large = new byte[16 * 1024]; // few of them fit into its buffer
     for (int i = 0; i < 2 * FrameWriter.MOST_EVENTS; i++) {
-      writer.event(FrameType.REQUEST, out -> {});
-      writer.event(FrameType.QUESTION, out -> {});
+      writer.event(FrameType.REQUEST, out -> out.write(large));
+      writer.event(FrameType.QUESTION, out -> out.write(large));
       writer.send(FrameType.LEAVE, out -> {});
     }
     final long dropped = writer.droppedRequests();

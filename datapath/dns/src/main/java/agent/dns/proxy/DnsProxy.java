@@ -25,6 +25,9 @@ import org.apache.logging.log4j.Logger;
  * its sockets.
  */
 public final class DnsProxy implements AutoCloseable {
+  /** Name of its thread. */
+  public static final String THREAD = "dns-proxy";
+
   private static final Logger LOGGER = LogManager.getLogger(DnsProxy.class);
 
   private final ProxyLoop loop = new ProxyLoop();

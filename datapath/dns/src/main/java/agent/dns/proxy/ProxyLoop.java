@@ -24,7 +24,7 @@ final class ProxyLoop {
   private final Queue<Runnable> reports = new ConcurrentLinkedQueue<>();
   private final Deque<Runnable> later = new ArrayDeque<>();
   private final Thread thread =
-      Thread.ofPlatform().daemon().name("dns-proxy").unstarted(PromptWork.of(this::run));
+      Thread.ofPlatform().daemon().name(DnsProxy.THREAD).unstarted(PromptWork.of(this::run));
   private volatile boolean isClosed;
   private Runnable tick;
   private Runnable end;

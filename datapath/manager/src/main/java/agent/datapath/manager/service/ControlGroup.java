@@ -6,6 +6,7 @@ import agent.datapath.manager.spec.MountPoint;
 import agent.types.IoFailure;
 import agent.types.Leftover;
 import agent.types.OperationException;
+import agent.types.Refusal;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -30,8 +31,7 @@ public final class ControlGroup {
    * this machine; mounts one where there is none.
    *
    * @param named {@code --cgroup-root}; null where it is not set
-   * @throws agent.types.Refusal naming the option, where none may be mounted at its path
-   * @throws OperationException where none can be mounted
+   * @throws OperationException where none can be mounted, or may be at the path of the option
    */
   static Path find(Path named) {
     try {
@@ -42,7 +42,7 @@ public final class ControlGroup {
       return group;
     } catch (IOException failure) {
       throw new OperationException("control groups: " + IoFailure.reason(failure), failure);
-    } catch (BindingsException failure) {
+    } catch (BindingsException | Refusal failure) {
       throw new OperationException("control groups: " + failure.getMessage(), failure);
     }
   }

@@ -1,6 +1,10 @@
 package agent.datapath.manager.thread;
 
 import agent.bindings.ThreadScheduling;
+import java.io.IOException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
@@ -13,7 +17,7 @@ public final class PromptWork {
   private static final Logger LOGGER = LogManager.getLogger(PromptWork.class);
 
   /** How much a thread weighs that packets of workloads wait for. */
-  public static final int LOOKUPS = -10;
+  private static final int LOOKUPS = -10;
 
   /**
    * How much a thread weighs that changes what is enforced: little enough for callers to have
@@ -36,15 +40,37 @@ public final class PromptWork {
     prefer(LOOKUPS);
   }
 
+  /**
+   * Has threads of another process be preferred, for which packets of workloads wait and which may
+   * not do so by themselves.
+   *
+   * @param threads the threads of the process: its folder {@code task} of proc(5)
+   * @param name the name of the threads
+   * @throws IOException where they cannot be read
+   */
+  public static void prefer(Path threads, String name) throws IOException {
+    try (DirectoryStream<Path> all = Files.newDirectoryStream(threads)) {
+      for (final Path thread : all) {
+        if (Files.readString(thread.resolve("comm")).strip().equals(name)) {
+          final int number = Integer.parseInt(thread.getFileName().toString());
+          logUnpreferred(name, ThreadScheduling.prefer(number, LOOKUPS));
+        }
+      }
+    }
+  }
+
   /** Has the calling thread be preferred, which changes what is enforced. */
   public static void preferChanges() {
     prefer(CHANGES);
   }
 
   private static void prefer(int nice) {
-    final int result = ThreadScheduling.preferCallingThread(nice);
+    logUnpreferred(Thread.currentThread().getName(), ThreadScheduling.preferCallingThread(nice));
+  }
+
+  private static void logUnpreferred(String name, int result) {
     if (result < 0) {
-      LOGGER.debug("{} is not preferred: errno {}", Thread.currentThread().getName(), -result);
+      LOGGER.debug("{} is not preferred: errno {}", name, -result);
     }
   }
 }

@@ -130,11 +130,14 @@ class RejectKernelTest {
     node.with(BOB, EndpointOption.SERVICES);
     serve(family, UDP);
     final byte[] packet = udp(family).bytes();
+    final long startNs = System.nanoTime();
     int answers = 0;
     for (int i = 0; i < 3_000; i++) {
       answers += node.fromWorkload(ALICE, packet).action() == Outcome.REDIRECT ? 1 : 0;
     }
-    assertTrue(answers >= 1_000 && answers <= 2_000, answers + " answers");
+    final long windows = 2 + (System.nanoTime() - startNs) / ScenarioNode.SECOND_NS;
+    assertTrue(answers >= 1_000 && answers <= 1_000 * windows, answers + " answers");
+    assertTrue(answers < 3_000 || windows > 2, "none is dropped");
     final IpPacket others = family.packet(BOB, STRANGER).udp(CLIENT, PORT);
     assertEquals(Outcome.REDIRECT, node.fromWorkload(BOB, others).action());
   }
