@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import agent.types.Leftover;
-import agent.types.Refusal;
+import agent.types.OperationException;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -47,7 +47,8 @@ class ControlGroupTest {
   void shouldNameWhatCannotBeAControlGroup(@TempDir Path directory) throws IOException {
     final Path file = Files.createFile(directory.resolve("file"));
     final String message =
-        assertThrows(Refusal.class, () -> ControlGroup.find(file.resolve("below"))).getMessage();
-    assertEquals("cgroup-root: '" + file + "' is not a directory", message);
+        assertThrows(OperationException.class, () -> ControlGroup.find(file.resolve("below")))
+            .getMessage();
+    assertEquals("control groups: cgroup-root: '" + file + "' is not a directory", message);
   }
 }
