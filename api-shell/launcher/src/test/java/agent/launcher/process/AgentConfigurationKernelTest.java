@@ -147,22 +147,21 @@ class AgentConfigurationKernelTest {
   /** The interface of one endpoint has another name: it cannot be regenerated. */
   @Test
   void shouldKeepThePreviousProgramsWhereAnEndpointCannotBeRegenerated() throws Exception {
-    final String name = server.veth().hostInterface();
+    final TestWorkload gone = node.workload(agent, "gone", "app=gone");
     agent.expect(
         200,
         "PUT",
         "/policy",
         "[{\"endpointSelector\":{},\"ingress\":[{\"fromEntities\":[\"all\"]}]}]");
-    node.namespace().exec("ip", "link", "set", name, "address", "02:00:00:00:99:99");
+    node.namespace().exec("ip", "link", "delete", gone.veth().hostInterface());
     final ApiCall.Answer failed =
         agent.call("PATCH", "/config", "{\"options\":{\"Debug\":\"Enabled\"}}");
     assertEquals(500, failed.status(), failed.text());
-    assertTrue(failed.text().contains("endpoint " + server.id()), failed.text());
+    assertTrue(failed.text().contains("endpoint " + gone.id()), failed.text());
     assertEquals("Disabled", option(client.id(), "Debug"));
     assertEquals(
         "Disabled",
         agent.expect(200, "GET", "/config", null).json().at("/spec/options/Debug").asString());
-    node.namespace().exec("ip", "link", "set", name, "address", server.veth().hostMac());
     assertReached(true);
   }
 }

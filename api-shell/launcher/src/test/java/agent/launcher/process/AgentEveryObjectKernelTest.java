@@ -182,7 +182,7 @@ class AgentEveryObjectKernelTest {
     for (final Path file : files) {
       final Path kept = aside.resolve("kept");
       Files.move(file, kept);
-      final boolean isApi = file.endsWith("agent.sock"); // by which nothing can be told
+      final boolean isApi = file.endsWith("agent.sock"); // by which nothing can be asked
       if (!isSoon(() -> Files.exists(file) || !isApi && !state().equals("Ok"))) {
         unnoticed.add(file + " is removed");
       }
