@@ -23,6 +23,9 @@ final class ForwardedLog {
   /** Returns a logger of another class, whose messages are those of the same class over there. */
   private static final Function<String, Logger> LOGGERS = LogManager.getContext(false)::getLogger;
 
+  /** All others are this one, which is bounded as those of a library are. */
+  private static final String LIBRARIES = "proxy process";
+
   /** The loggers of the proxies; the process can name no others. */
   private static final List<String> PREFIXES =
       List.of("agent.l7proxy.", "agent.dns.proxy.", "agent.datapath.manager.spec.ProxyPorts");
@@ -49,8 +52,13 @@ final class ForwardedLog {
     final String format = Wire.readText(in);
     final String text = cut(Wire.readText(in));
     final boolean isKnown = PREFIXES.stream().anyMatch(name::startsWith) && isOneOf(loggers, name);
-    final Logger logger = isKnown ? LOGGERS.apply(name) : LOGGER;
-    logger.log(level, new ForwardedMessage(isOneOf(formats, format) ? format : "", text));
+    if (isKnown) {
+      LOGGERS
+          .apply(name)
+          .log(level, new ForwardedMessage(isOneOf(formats, format) ? format : "", text));
+    } else {
+      LOGGERS.apply(LIBRARIES).log(level, new ForwardedMessage("", cut(name) + ": " + text));
+    }
   }
 
   private static boolean isOneOf(Set<String> names, String name) {

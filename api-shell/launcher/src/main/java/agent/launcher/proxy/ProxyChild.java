@@ -4,6 +4,7 @@ import agent.datapath.manager.spec.NodeRedirects;
 import agent.datapath.manager.spec.RedirectProxy;
 import agent.datapath.manager.spec.RedirectedFlow;
 import agent.dns.NameResolver.Resolved;
+import agent.dns.proxy.DeniedNameException;
 import agent.dns.proxy.DnsObserver;
 import agent.dns.proxy.NameGate;
 import agent.l7proxy.RequestListener;
@@ -207,8 +208,7 @@ public final class ProxyChild implements PolicyFeed.Follower, AutoCloseable {
     if (!isName
         || answer.addresses().isEmpty()
         || !parts.policies().mayAsk(endpointId, name.substring(0, name.length() - 1))) {
-      released(
-          call, Set.of(), new OperationException("no rule lets the endpoint ask for the name"));
+      released(call, Set.of(), new DeniedNameException());
     } else if (questions.incrementAndGet() > MOST_QUESTIONS) {
       questions.decrementAndGet();
       released(call, Set.of(), new OperationException("too many answers wait"));
@@ -229,6 +229,7 @@ public final class ProxyChild implements PolicyFeed.Follower, AutoCloseable {
         FrameType.RELEASED,
         out -> {
           out.writeLong(call);
+          out.writeBoolean(failure instanceof DeniedNameException);
           Wire.writeText(out, failure == null ? "" : sentence(failure));
           Wire.writeAll(out, failure == null ? addresses : Set.of(), Wire::writeAddress);
         });

@@ -5,6 +5,7 @@ import agent.bindings.ProcessAttributes;
 import agent.datapath.manager.redirect.RedirectLookups;
 import agent.datapath.manager.spec.NodeRedirects;
 import agent.dns.NameResolver.Resolved;
+import agent.dns.proxy.DeniedNameException;
 import agent.dns.proxy.DnsObserver;
 import agent.dns.proxy.DnsProxyContext;
 import agent.l7proxy.HttpProxyContext;
@@ -123,9 +124,12 @@ public final class ProxyProcess {
       }
       case RELEASED -> {
         final long call = in.readLong();
+        final boolean isDenied = in.readBoolean();
         final String failure = Wire.readText(in);
         final Set<IpAddress> released = Set.copyOf(Wire.readAll(in, Wire::readAddress));
-        if (failure.isEmpty()) {
+        if (isDenied) {
+          gates.fail(call, new DeniedNameException());
+        } else if (failure.isEmpty()) {
           gates.complete(call, released);
         } else {
           gates.fail(call, new OperationException(failure));

@@ -19,6 +19,7 @@ import java.util.Deque;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.atomic.AtomicLongArray;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
@@ -205,14 +206,24 @@ final class Exchanges {
     final CompletableFuture<Set<IpAddress>> enforced =
         context.gate().found(endpoint, exchange.question.name(), exchange.resolved);
     if (enforced.isDone()) {
-      onEnforced(exchange, enforced.isCompletedExceptionally() ? Set.of() : enforced.join());
+      final boolean hasFailed = enforced.isCompletedExceptionally();
+      onGate(
+          exchange, hasFailed ? null : enforced.join(), hasFailed ? enforced.exceptionNow() : null);
       return;
     }
     exchange.deadlineNs = loop.nowNs() + context.times().enforcement().toNanos();
     held.add(exchange);
     enforced.whenComplete(
-        (applied, failure) ->
-            loop.tell(() -> onEnforced(exchange, failure == null ? applied : Set.of())));
+        (applied, failure) -> loop.tell(() -> onGate(exchange, applied, failure)));
+  }
+
+  private void onGate(DnsExchange exchange, Set<IpAddress> applied, Throwable failure) {
+    final Throwable cause = failure instanceof CompletionException ? failure.getCause() : failure;
+    if (cause instanceof DeniedNameException) {
+      deny(exchange);
+    } else {
+      onEnforced(exchange, failure == null ? applied : Set.of());
+    }
   }
 
   /** An answer of which rules use no address is not released. */
@@ -261,10 +272,7 @@ final class Exchanges {
 
   private void release(DnsExchange exchange) {
     if (!isStillAllowed(exchange)) {
-      count(DnsCounter.DENIED);
-      exchange.counters.add(Count.REQUEST_DENIED);
-      exchange.client.reply(exchange.question.reply(context.deniedCode()));
-      end(exchange, context.deniedCode(), Verdict.DENIED);
+      deny(exchange);
       return;
     }
     final byte[] answer = exchange.answer;
@@ -272,6 +280,15 @@ final class Exchanges {
     exchange.counters.add(Count.RESPONSE_FORWARDED);
     exchange.client.reply(exchange.question.answered(answer));
     end(exchange, DnsQuestion.codeOf(answer), Verdict.FORWARDED);
+  }
+
+  private void deny(DnsExchange exchange) {
+    if (!exchange.isDone) {
+      count(DnsCounter.DENIED);
+      exchange.counters.add(Count.REQUEST_DENIED);
+      exchange.client.reply(exchange.question.reply(context.deniedCode()));
+      end(exchange, context.deniedCode(), Verdict.DENIED);
+    }
   }
 
   /** The server cannot be asked, or has gone. */

@@ -16,7 +16,8 @@ public interface NameGate {
    * @param answer at least one address
    * @return completes when the answer may be released, with those of its addresses that rules use:
    *     all of them unless a limit keeps some out, or no rule selects the name; fails where rules
-   *     cannot use the addresses
+   *     cannot use the addresses, with a {@link DeniedNameException} where none lets the endpoint
+   *     ask
    */
   CompletableFuture<Set<IpAddress>> found(int endpointId, String name, Resolved answer);
 }

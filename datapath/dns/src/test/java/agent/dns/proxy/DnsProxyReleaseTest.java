@@ -124,6 +124,26 @@ class DnsProxyReleaseTest {
     assertEquals(0, rig.count(DnsCounter.FORWARDED));
   }
 
+  /** The rules have changed since the question was judged. */
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void shouldRefuseWhatNoRuleLetsTheEndpointAskForAnyMore(boolean isAtOnce) throws Exception {
+    final CompletableFuture<Void> enforced = new CompletableFuture<>();
+    rig.enforced = enforced;
+    if (isAtOnce) {
+      enforced.completeExceptionally(new DeniedNameException());
+    }
+    rig.start();
+    try (ProxyRig.Udp client = rig.new Udp()) {
+      client.send(question(WWW));
+      await(() -> rig.found.size() == 1);
+      enforced.completeExceptionally(new DeniedNameException());
+      assertEquals(Rcode.REFUSED, new Message(client.receive()).getRcode());
+    }
+    assertEquals(1, rig.count(DnsCounter.DENIED));
+    assertEquals(0, rig.count(DnsCounter.UNENFORCED));
+  }
+
   @Test
   void shouldFollowAliasesAndTakeTheLeastTimeToLive() throws Exception {
     answers(
