@@ -7,6 +7,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.Callable;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
@@ -94,6 +95,15 @@ public final class TestControlGroup implements AutoCloseable {
     }
   }
 
+  /** A process whose parent was killed may take a moment to end. */
+  private void awaitEmpty() throws IOException {
+    final long deadlineNs = System.nanoTime() + TimeUnit.SECONDS.toNanos(10);
+    while (Files.readString(path.resolve("cgroup.events")).contains("populated 1")
+        && System.nanoTime() < deadlineNs) {
+      Thread.onSpinWait();
+    }
+  }
+
   /** Returns the directory of the group. */
   public Path path() {
     return path;
@@ -106,6 +116,7 @@ public final class TestControlGroup implements AutoCloseable {
       if (former != null) {
         move(former);
       }
+      awaitEmpty();
       Files.delete(path);
       if (mount != null) {
         SystemCalls.unmount(mount.toString());
