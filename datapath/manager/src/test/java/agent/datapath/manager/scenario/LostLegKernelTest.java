@@ -115,6 +115,7 @@ class LostLegKernelTest {
   @EnumSource
   void shouldLeaveTheConnectionsOfWorkloadsToTheirProgram(Family family) {
     node.forwardedToWorkload(ALICE, family.packet(PEER, ALICE).tcp(PORT, OWN).syn()).passes();
+    node.fromWorkload(ALICE, sent(family).syn().ack()).isForwarded();
     node.flows().deleteFromOverflow(family, ALICE, OWN, PEER, PORT, TCP);
     node.fromNetwork(answer(family, ALICE, OWN).ack()).passesUncounted();
   }
