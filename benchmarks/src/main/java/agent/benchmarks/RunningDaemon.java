@@ -217,14 +217,22 @@ final class RunningDaemon implements AutoCloseable {
     return elapsedUs(start);
   }
 
+  /** Returns the resident memory of the daemon and of its process of the proxies, if it has one. */
   long residentKb() throws IOException {
-    for (final String line :
-        Files.readAllLines(Path.of("/proc", Long.toString(process.pid()), "status"))) {
+    long sumKb = residentKb(process.pid());
+    for (final ProcessHandle child : process.children().toList()) {
+      sumKb += residentKb(child.pid());
+    }
+    return sumKb;
+  }
+
+  private static long residentKb(long pid) throws IOException {
+    for (final String line : Files.readAllLines(Path.of("/proc", Long.toString(pid), "status"))) {
       if (line.startsWith("VmRSS:")) {
         return Long.parseLong(line.replaceAll("\\D", ""));
       }
     }
-    throw new IOException("no VmRSS of process " + process.pid());
+    throw new IOException("no VmRSS of process " + pid);
   }
 
   static long elapsedUs(long sinceNs) {
