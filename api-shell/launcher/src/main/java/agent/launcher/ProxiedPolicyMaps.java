@@ -20,6 +20,8 @@ import java.util.function.Supplier;
  * does not wait for one. Writes keep their order, also those that need none.
  */
 final class ProxiedPolicyMaps implements PolicyMapProxy {
+  private static final Set<RedirectKind> ALL = EnumSet.allOf(RedirectKind.class);
+
   private final PolicyMapProxy maps;
   private final NodeProxies proxies;
   private CompletableFuture<?> last = CompletableFuture.completedFuture(null);
@@ -38,6 +40,9 @@ final class ProxiedPolicyMaps implements PolicyMapProxy {
 
   @Override
   public Optional<String> unserved(Collection<PolicyEntry> entries) {
+    if (proxies.refusal(ALL).isEmpty()) {
+      return Optional.empty(); // most updates are not walked for this
+    }
     final Set<RedirectKind> kinds = EnumSet.noneOf(RedirectKind.class);
     add(entries, kinds);
     return proxies.refusal(kinds);

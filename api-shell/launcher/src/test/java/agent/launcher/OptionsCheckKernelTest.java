@@ -7,6 +7,7 @@ import agent.launcher.options.OptionException;
 import agent.launcher.options.OptionTable;
 import agent.launcher.options.OptionType;
 import agent.launcher.options.OptionValues;
+import agent.launcher.process.NodeTraces;
 import agent.testkit.KernelTest;
 import agent.testkit.NetworkNamespace;
 import java.io.IOException;
@@ -16,7 +17,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
-import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -25,10 +25,6 @@ import org.junit.jupiter.api.io.TempDir;
 /** A bad value of any option is refused by its name before anything on the node has changed. */
 @KernelTest
 class OptionsCheckKernelTest {
-  private static final String SYSCTLS =
-      "grep -r . /proc/sys/net/ipv4/conf /proc/sys/net/ipv6/conf /proc/sys/net/ipv4/ip_forward"
-          + " /proc/sys/net/ipv4/neigh /proc/sys/net/ipv6/neigh | sort";
-
   @TempDir private Path folder;
   private NetworkNamespace node;
   private final Map<String, String> bad = new TreeMap<>();
@@ -87,34 +83,8 @@ class OptionsCheckKernelTest {
     node.close();
   }
 
-  /** Returns what of the node an agent changes. */
-  private List<String> everything() throws IOException {
-    final List<String> all = new ArrayList<>();
-    all.add(node.exec("ip", "address"));
-    all.add(node.exec("ip", "route", "show", "table", "all"));
-    all.add(node.exec("ip", "-6", "route", "show", "table", "all"));
-    all.add(node.exec("ip", "rule"));
-    all.add(node.exec("sh", "-c", SYSCTLS));
-    all.add(node.exec("nft", "list", "ruleset"));
-    try (Stream<Path> files = Files.walk(folder)) {
-      files.map(Path::toString).sorted().forEach(all::add);
-    }
-    Files.readAllLines(Path.of("/proc/self/mountinfo")).stream()
-        .filter(line -> line.contains(folder.toString()))
-        .forEach(all::add);
-    return all;
-  }
-
   private String refusal(String name, String value) throws Exception {
-    final Map<String, String> options = new TreeMap<>();
-    options.put("state-dir", folder.resolve("state").toString());
-    options.put("lib-dir", folder.resolve("lib").toString());
-    options.put("bpf-root", folder.resolve("bpf").toString());
-    options.put(name, value);
-    final List<String> line =
-        options.entrySet().stream()
-            .map(option -> "--" + option.getKey() + "=" + option.getValue())
-            .toList();
+    final List<String> line = NodeTraces.options(folder, name, value);
     return node.run(
         () -> {
           try {
@@ -128,7 +98,7 @@ class OptionsCheckKernelTest {
 
   @Test
   void shouldRefuseABadValueOfAnyOptionAndChangeNothing() throws Exception {
-    final List<String> before = everything();
+    final List<String> before = NodeTraces.of(node, folder);
     final List<String> faults = new ArrayList<>();
     for (final AgentOption option : OptionTable.all()) {
       final String name = option.name();
@@ -143,8 +113,8 @@ class OptionsCheckKernelTest {
       }
     }
     assertEquals(List.of(), faults);
-    assertEquals(before, everything());
+    assertEquals(before, NodeTraces.of(node, folder));
     assertEquals("nothing is refused", refusal("debug", "false"));
-    assertEquals(before, everything());
+    assertEquals(before, NodeTraces.of(node, folder));
   }
 }

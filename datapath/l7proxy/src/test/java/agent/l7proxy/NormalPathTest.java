@@ -61,9 +61,7 @@ class NormalPathTest {
     "/a/..;x, a dot segment of the path has parameters",
   })
   void shouldTellWhatIsWrong(String target, String problem) {
-    final String message =
-        assertThrows(BadRequestException.class, () -> NormalPath.of(target, EscapedSlashes.REJECT))
-            .getMessage();
+    final String message = refusal(target, EscapedSlashes.REJECT);
     assertTrue(message.startsWith(problem), message);
   }
 
@@ -94,7 +92,12 @@ class NormalPathTest {
         "/%2e%2e;/a"
       })
   void shouldRefuse(String target) {
-    assertThrows(BadRequestException.class, () -> NormalPath.of(target, EscapedSlashes.REJECT));
+    refusal(target, EscapedSlashes.REJECT);
+  }
+
+  private static String refusal(String target, EscapedSlashes slashes) {
+    return assertThrows(BadRequestException.class, () -> NormalPath.of(target, slashes))
+        .getMessage();
   }
 
   @ParameterizedTest
@@ -107,9 +110,7 @@ class NormalPathTest {
     "/%2f%5, is incomplete",
   })
   void shouldTellWhatIsWrongWhereItKeepsEscapedSlashes(String target, String problem) {
-    final String message =
-        assertThrows(BadRequestException.class, () -> NormalPath.of(target, EscapedSlashes.KEEP))
-            .getMessage();
+    final String message = refusal(target, EscapedSlashes.KEEP);
     assertTrue(message.contains(problem), message);
   }
 

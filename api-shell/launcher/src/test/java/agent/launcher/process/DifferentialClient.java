@@ -2,7 +2,6 @@ package agent.launcher.process;
 
 import agent.launcher.process.DifferentialModel.Request;
 import agent.testkit.NetworkNamespace;
-import java.io.EOFException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.DatagramPacket;
@@ -18,7 +17,6 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
@@ -114,26 +112,16 @@ final class DifferentialClient {
   }
 
   private static Response read(InputStream in) throws IOException {
-    final StringBuilder head = new StringBuilder();
-    while (head.indexOf("\r\n\r\n") < 0) {
-      final int octet = in.read();
-      if (octet < 0) {
-        throw new EOFException("the connection ended after '" + head + "'");
-      }
-      head.append((char) octet);
-    }
-    final String lower = head.toString().toLowerCase(Locale.ROOT);
-    final int at = lower.indexOf("content-length:");
-    final int length =
-        at < 0 ? 0 : Integer.parseInt(lower.substring(at + 15, lower.indexOf('\r', at)).strip());
-    final String body = new String(in.readNBytes(length), StandardCharsets.UTF_8);
+    final HttpHead head = HttpHead.read(in);
+    final String body =
+        new String(in.readNBytes(Math.max(0, head.length())), StandardCharsets.UTF_8);
     final Map<String, List<String>> lines = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
     body.lines()
         .filter(line -> line.contains("="))
         .map(line -> line.split("=", 2))
         .forEach(
             parts -> lines.computeIfAbsent(parts[0], first -> new ArrayList<>()).add(parts[1]));
-    return new Response(Integer.parseInt(head.substring(9, 12)), lines);
+    return new Response(head.status(), lines);
   }
 
   /** A socket for questions. */

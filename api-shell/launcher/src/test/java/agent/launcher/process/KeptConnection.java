@@ -1,14 +1,12 @@
 package agent.launcher.process;
 
 import agent.testkit.NetworkNamespace;
-import java.io.EOFException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
-import java.util.Locale;
 
 /** A connection of HTTP/1.1 that a client keeps for many requests without a body. */
 final class KeptConnection implements AutoCloseable {
@@ -49,21 +47,12 @@ final class KeptConnection implements AutoCloseable {
             (request + " HTTP/1.1\r\n" + String.join("\r\n", fields) + END)
                 .getBytes(StandardCharsets.US_ASCII));
     final InputStream in = socket.getInputStream();
-    final StringBuilder head = new StringBuilder();
-    while (head.indexOf("\r\n\r\n") < 0) {
-      final int octet = in.read();
-      if (octet < 0) {
-        throw new EOFException("the connection ended after '" + head + "'");
-      }
-      head.append((char) octet);
+    final HttpHead head = HttpHead.read(in);
+    if (head.length() < 0) {
+      throw new IOException("an answer without a length: " + head.text());
     }
-    final String lower = head.toString().toLowerCase(Locale.ROOT);
-    final int at = lower.indexOf("content-length:");
-    if (at < 0) {
-      throw new IOException("an answer without a length: " + lower);
-    }
-    in.readNBytes(Integer.parseInt(lower.substring(at + 15, lower.indexOf('\r', at)).strip()));
-    return Integer.parseInt(head.substring(9, 12));
+    in.readNBytes(head.length());
+    return head.status();
   }
 
   @Override
