@@ -203,6 +203,22 @@ __local struct conntrack_entry *conntrack_find(const struct packet *packet)
 	return conntrack6_lookup(&key, packet->protocol);
 }
 
+/* Returns whether an entry of the packet's connection may have been evicted (lib/overflow_flow.h). */
+static __always_inline bool packet_is_noted(const struct packet *packet, __u64 now)
+{
+	if (packet->family == FAMILY_IPV4) {
+		struct conntrack4_key key __attribute__((aligned(8)));
+
+		packet4_key(packet, &key);
+		return overflow_flow_is_noted((const __u64 *)&key, CONNTRACK4_KEY_WORDS, now);
+	}
+
+	struct conntrack6_key key __attribute__((aligned(8)));
+
+	packet6_key(packet, &key);
+	return overflow_flow_is_noted((const __u64 *)&key, CONNTRACK6_KEY_WORDS, now);
+}
+
 /*
  * Returns 0 or a negative errno, as bpf_map_update_elem. Not global: kernels before 6.2 do not accept an argument of a
  * global function as a map key or value; in a local function the verifier sees that the entry is on the stack.

@@ -32,19 +32,7 @@ __global int flow_may_be_lost(const struct packet *packet, __u64 now)
 {
 	if (!packet)
 		return false;
-	if (now < node_config.flows_lost_until_ns)
-		return true;
-	if (packet->family == FAMILY_IPV4) {
-		struct conntrack4_key key __attribute__((aligned(8)));
-
-		packet4_key(packet, &key);
-		return overflow_flow_is_noted((const __u64 *)&key, CONNTRACK4_KEY_WORDS, now);
-	}
-
-	struct conntrack6_key key __attribute__((aligned(8)));
-
-	packet6_key(packet, &key);
-	return overflow_flow_is_noted((const __u64 *)&key, CONNTRACK6_KEY_WORDS, now);
+	return now < node_config.flows_lost_until_ns || packet_is_noted(packet, now);
 }
 
 /*

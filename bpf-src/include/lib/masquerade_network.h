@@ -107,20 +107,8 @@ __global int masquerade_lost_answer(struct __sk_buff *skb, const struct packet *
 	if (!packet || packet->kind != PACKET_FLOW || packet->protocol != IPPROTO_TCP ||
 	    tcp_is_opening(packet->tcp_flags) || !address_is_of_node(&packet->destination, packet->family))
 		return false;
-	if (packet->family == FAMILY_IPV4) {
-		struct conntrack4_key key __attribute__((aligned(8)));
-
-		packet4_key(packet, &key);
-		if (!overflow_flow_is_noted((const __u64 *)&key, CONNTRACK4_KEY_WORDS, now_ns()))
-			return false;
-	} else {
-		struct conntrack6_key key __attribute__((aligned(8)));
-
-		packet6_key(packet, &key);
-		if (!overflow_flow_is_noted((const __u64 *)&key, CONNTRACK6_KEY_WORDS, now_ns()))
-			return false;
-	}
-	return !node_has_socket(skb, packet, &packet->source, &packet->destination, packet->source_port_be,
+	return packet_is_noted(packet, now_ns()) &&
+	       !node_has_socket(skb, packet, &packet->source, &packet->destination, packet->source_port_be,
 				packet->destination_port_be);
 }
 
