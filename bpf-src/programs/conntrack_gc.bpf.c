@@ -5,6 +5,7 @@
  */
 #include "config/conntrack_sweep.h"
 #include "lib/conntrack.h"
+#include "lib/early_state.h"
 #include "lib/masquerade_entry.h"
 #include "maps/watched_address_map.h"
 
@@ -173,6 +174,18 @@ static long sweep_entry6(struct bpf_map *map, const struct conntrack6_key *key, 
 	return 0;
 }
 
+/* Frees what has waited for a first fragment that did not come. */
+static long sweep_early_fragment(struct bpf_map *map __attribute__((unused)),
+				 const __u32 *index __attribute__((unused)), struct early_fragment *fragment,
+				 const struct conntrack_sweep *sweep)
+{
+	if (early_is_over(fragment, sweep->now_ns) && early_take(fragment, EARLY_WAITS)) {
+		early_count(fragment);
+		early_give(fragment, EARLY_FREE);
+	}
+	return 0;
+}
+
 SEC("syscall")
 int conntrack_sweep(struct conntrack_sweep *context)
 {
@@ -190,6 +203,7 @@ int conntrack_sweep(struct conntrack_sweep *context)
 		keep_call_apart(visited);
 		break;
 	case CONNTRACK_TABLE_ANY4:
+		bpf_for_each_map_elem(&early_fragments, sweep_early_fragment, &sweep, 0);
 		visited = bpf_for_each_map_elem(&conntrack4_any, sweep_entry4, &sweep, 0);
 		keep_call_apart(visited);
 		break;

@@ -4,6 +4,7 @@
  * verified once; an endpoint's own values are in its entry of the map "endpoints".
  */
 #include "lib/arp.h"
+#include "lib/early_fragment.h"
 #include "lib/endpoint_judge.h"
 #include "lib/host_address.h"
 #include "lib/nat46_translation.h"
@@ -61,12 +62,16 @@ static __always_inline int endpoint_judge_slowly(struct __sk_buff *skb, const st
 {
 	int action = OWN_RELAY_OPENS;
 
+	if (packet->first_fragment && hook == METRICS_INGRESS && skb->tc_index == PACKET_CARRIER)
+		return early_fragment_release(skb, hook);
 	if (hook == METRICS_EGRESS && packet->kind == PACKET_ICMP_ERROR)
 		action = own_relay_error(skb, endpoint, packet);
 	if (action == OWN_RELAY_OPENS)
 		action = endpoint_judge_by(skb, endpoint, packet, hook);
-	if (packet->first_fragment && action_is_forward(action))
+	if (packet->first_fragment && action_is_forward(action)) {
 		fragment_remember(packet, endpoint->endpoint_id);
+		early_fragment_call(skb, packet, hook);
+	}
 	return action;
 }
 
@@ -285,6 +290,8 @@ static __always_inline int endpoint_conclude(struct __sk_buff *skb, const struct
 
 	const enum drop_reason reason = action_reason(action);
 
+	if (reason == DROP_FRAGMENT_NOT_FOUND && early_fragment_wait(skb, packet, hook))
+		return TC_ACT_SHOT;
 	metrics_count(action_is_peers(action) ? 1 - hook : hook, reason, skb->len);
 	if (ENDPOINT_OPTION(DROP_NOTIFICATION) && !action_is_quiet(action))
 		endpoint_notify(skb, endpoint, packet, NULL, hook, EVENT_DROP, reason, 0);
@@ -346,7 +353,8 @@ static __always_inline int endpoint_enter(struct __sk_buff *skb, enum metrics_di
 SEC("tc")
 int from_endpoint(struct __sk_buff *skb)
 {
-	packet_set_incomplete(skb);
+	if (unlikely(packet_begin(skb)))
+		return early_fragment_release(skb, METRICS_EGRESS);
 	return endpoint_enter(skb, METRICS_EGRESS);
 }
 

@@ -6,6 +6,7 @@
  */
 #include "lib/action.h"
 #include "lib/delivery.h"
+#include "lib/early_fragment.h"
 #include "lib/flow.h"
 #include "lib/host_address.h"
 #include "lib/masquerade_network.h"
@@ -48,7 +49,7 @@ __global int network_conclude_redirect(struct __sk_buff *skb, const struct packe
 	if (!packet || result & 0xff)
 		return network_drop(skb, result & 0xff);
 	if (packet->first_fragment)
-		fragment_remember(packet, 0);
+		network_remember(skb, packet, 0);
 	if (!(result & REDIRECT_TELLS) || packet->later_fragment)
 		return ACTION_PASS;
 	entry = conntrack_find(packet);
@@ -64,7 +65,12 @@ __global int network_translate_slowly(struct __sk_buff *skb, __u32 family)
 	struct packet packet;
 	int reason, action;
 
-	if (!network_parse(skb, &packet, family) || !packet_is_of_hosts(&packet))
+	__builtin_memset(&packet, 0, sizeof(packet));
+	reason = family == FAMILY_IPV4 ? parse_ipv4(skb, &packet) : parse_ipv6(skb, &packet);
+	if (unlikely(reason == DROP_FRAGMENT_NOT_FOUND)) /* a copy waits: it may be of a datagram that is translated */
+		return early_fragment_wait(skb, &packet, METRICS_NETWORK) == EARLY_BEGINS_AGAIN ? TC_ACT_SHOT
+												: ACTION_PASS;
+	if (reason || !packet_is_of_hosts(&packet))
 		return ACTION_PASS; /* no service and no proxy gets it; the stack, or the program of an endpoint, drops it */
 	if (packet.kind == PACKET_FLOW) {
 		action = own_answer_slowly(skb, &packet);
@@ -110,6 +116,8 @@ __global int network_has_lost_entry(struct __sk_buff *skb, __u32 family)
 /* Judges a packet of no known flow; one that the quick parser does not read may be of a masqueraded one. */
 static __always_inline int network_judge(struct __sk_buff *skb, __u8 family, bool parsed)
 {
+	if (unlikely(skb->tc_index == PACKET_CARRIER))
+		return early_fragment_release(skb, METRICS_NETWORK);
 	if (unlikely(network_source_is_local(skb, family, ETH_HLEN)))
 		return network_drop(skb, DROP_INVALID_SOURCE_ADDRESS);
 	if (unlikely(conntrack_overflow_is_used()) && network_has_lost_entry(skb, family))

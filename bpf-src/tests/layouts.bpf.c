@@ -13,6 +13,7 @@
 #include "maps/endpoint_map.h"
 #include "maps/event_map.h"
 #include "maps/flow_usage_map.h"
+#include "maps/early_fragment_map.h"
 #include "maps/fragment_identity_map.h"
 #include "maps/fragment_map.h"
 #include "maps/interface_map.h"
@@ -50,6 +51,7 @@ SHOW(struct, endpoint_rates);
 SHOW(struct, flow_event);
 SHOW(struct, flow_usage);
 SHOW(struct, found_socket);
+SHOW(struct, early_fragment);
 SHOW(struct, fragment4_key);
 SHOW(struct, fragment6_key);
 SHOW(struct, fragment_entry);

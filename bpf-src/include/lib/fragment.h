@@ -39,6 +39,38 @@ static __always_inline void fragment6_key_of(const struct packet *packet, __be32
 	__builtin_memset(key->reserved, 0, sizeof(key->reserved));
 }
 
+/* The same for both families, with a source of the caller's; an IPv4 address is in the first four bytes. */
+static __always_inline void fragment_datagram_of(const struct packet *packet, const union address *source, __be32 id_be,
+						 struct fragment6_key *key)
+{
+	fragment6_key_of(packet, id_be, key);
+	__builtin_memcpy(key->source_address, source, sizeof(key->source_address));
+	key->reserved[0] = packet->family;
+}
+
+/* Returns what is stored of the first fragment of the packet's datagram, or NULL. */
+static __always_inline const struct fragment_entry *fragment_find(const struct packet *packet)
+{
+	const struct fragment_entry *entry;
+
+	if (packet->family == FAMILY_IPV4) {
+		struct fragment4_key key;
+
+		fragment4_key_of(packet, (__be16)packet->fragment_id_be, &key);
+		entry = bpf_map_lookup_elem(&fragments4, &key);
+		if (!entry)
+			entry = bpf_map_lookup_elem(&fragments4_overflow, &key);
+	} else {
+		struct fragment6_key key;
+
+		fragment6_key_of(packet, packet->fragment_id_be, &key);
+		entry = bpf_map_lookup_elem(&fragments6, &key);
+		if (!entry)
+			entry = bpf_map_lookup_elem(&fragments6_overflow, &key);
+	}
+	return entry;
+}
+
 static __always_inline int fragment4_store(const struct fragment4_key *key, const struct fragment_entry *entry,
 					   bool overflow)
 {
@@ -99,28 +131,14 @@ __global int fragment_remember(const struct packet *packet, __u32 endpoint_id)
 }
 
 /* Fills in the ports of a later fragment; returns DROP_FRAGMENT_NOT_FOUND without a stored first fragment. */
-__global int fragment_recall(struct packet *packet, __be32 id_be)
+__global int fragment_recall(struct packet *packet)
 {
 	const struct fragment_entry *entry;
 
 	if (!packet)
 		return DROP_FRAGMENT_NOT_FOUND;
 
-	if (packet->family == FAMILY_IPV4) {
-		struct fragment4_key key;
-
-		fragment4_key_of(packet, (__be16)id_be, &key);
-		entry = bpf_map_lookup_elem(&fragments4, &key);
-		if (!entry)
-			entry = bpf_map_lookup_elem(&fragments4_overflow, &key);
-	} else {
-		struct fragment6_key key;
-
-		fragment6_key_of(packet, id_be, &key);
-		entry = bpf_map_lookup_elem(&fragments6, &key);
-		if (!entry)
-			entry = bpf_map_lookup_elem(&fragments6_overflow, &key);
-	}
+	entry = fragment_find(packet);
 	if (!entry)
 		return DROP_FRAGMENT_NOT_FOUND;
 

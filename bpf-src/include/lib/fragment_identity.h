@@ -23,31 +23,9 @@ __global int fragment_is_known(const struct packet *packet)
 
 	if (!packet)
 		return false;
-	if (packet->family == FAMILY_IPV4) {
-		struct fragment4_key key;
-
-		fragment4_key_of(packet, (__be16)packet->fragment_id_be, &key);
-		entry = bpf_map_lookup_elem(&fragments4, &key);
-		if (!entry)
-			entry = bpf_map_lookup_elem(&fragments4_overflow, &key);
-	} else {
-		struct fragment6_key key;
-
-		fragment6_key_of(packet, packet->fragment_id_be, &key);
-		entry = bpf_map_lookup_elem(&fragments6, &key);
-		if (!entry)
-			entry = bpf_map_lookup_elem(&fragments6_overflow, &key);
-	}
+	entry = fragment_find(packet);
 	return entry && (packet_is_icmp(packet) || (entry->source_port_be == packet->source_port_be &&
 						    entry->destination_port_be == packet->destination_port_be));
-}
-
-static __always_inline void fragment_number_key(const struct packet *packet, const union address *source, __be32 id_be,
-						struct fragment6_key *key)
-{
-	fragment6_key_of(packet, id_be, key);
-	__builtin_memcpy(key->source_address, source, sizeof(key->source_address));
-	key->reserved[0] = packet->family;
 }
 
 /* Takes a number for a sender; returns false where another one has it. */
@@ -80,7 +58,7 @@ __global int fragment_choose(const struct packet *packet, const union address *o
 
 	if (!packet || !outer)
 		return (int)id_be;
-	fragment_number_key(packet, outer, id_be, &key);
+	fragment_datagram_of(packet, outer, id_be, &key);
 	unrolled
 	for (int i = 0; i < FRAGMENT_TRIES; i++) {
 		if (fragment_claim(&key, packet))
@@ -104,12 +82,12 @@ __global int fragment_number(const struct packet *packet, const union address *o
 	if (later) {
 		const __u32 *known;
 
-		fragment_number_key(packet, &packet->source, id_be, &key);
+		fragment_datagram_of(packet, &packet->source, id_be, &key);
 		known = bpf_map_lookup_elem(&fragment_numbers, &key);
 		return known ? (int)*known : (int)id_be;
 	}
 	number = (__u32)fragment_choose(packet, outer, id_be);
-	fragment_number_key(packet, &packet->source, id_be, &key);
+	fragment_datagram_of(packet, &packet->source, id_be, &key);
 	bpf_map_update_elem(&fragment_numbers, &key, &number, BPF_ANY);
 	return (int)number;
 }

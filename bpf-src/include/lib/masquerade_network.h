@@ -6,6 +6,7 @@
 #ifndef AGENT_LIB_MASQUERADE_NETWORK_H
 #define AGENT_LIB_MASQUERADE_NETWORK_H
 
+#include "lib/early_fragment.h"
 #include "lib/error_translation.h"
 #include "lib/fragment_identity.h"
 #include "lib/masquerade.h"
@@ -131,7 +132,7 @@ __global int masquerade_answer(struct __sk_buff *skb, const struct packet *packe
 		return MASQUERADE_NONE;
 	segment = packet_segment(packet);
 	if (packet->first_fragment)
-		fragment_remember(packet, conntrack_endpoint(entry, 1 - side));
+		network_remember(skb, packet, conntrack_endpoint(entry, 1 - side));
 	if (!conntrack_rests(entry, side, &segment, now)) {
 		conntrack_advance(entry, side, &segment, now);
 		if (!packet->later_fragment)

@@ -9,6 +9,7 @@
 #ifndef AGENT_LIB_NETWORK_SERVICE_H
 #define AGENT_LIB_NETWORK_SERVICE_H
 
+#include "lib/early_fragment.h"
 #include "lib/endpoint_service.h"
 #include "lib/relay.h"
 
@@ -177,7 +178,7 @@ __global int network_translate(struct __sk_buff *skb, struct packet *packet)
 	reason = network_serve(skb, packet, &memory->judgement);
 	packet_restore(packet);
 	if (first_fragment && !reason && memory->judgement.translated)
-		fragment_remember(packet, 0);
+		network_remember(skb, packet, 0);
 	return reason;
 }
 

@@ -3,6 +3,7 @@
 #ifndef AGENT_LIB_OWN_RELAY_NETWORK_H
 #define AGENT_LIB_OWN_RELAY_NETWORK_H
 
+#include "lib/early_fragment.h"
 #include "lib/own_relay.h"
 
 /* Returns whether the entry is that of the answers to a workload, of which the packet is one. */
@@ -80,7 +81,7 @@ __global int own_answer_rewrite(struct __sk_buff *skb, struct packet *packet, co
 	if (!deliver_lives(skb, packet->family))
 		return network_drop(skb, DROP_NOT_FORWARDABLE);
 	if (packet->first_fragment)
-		fragment_remember(packet, entry->delivery_index[1 - side]);
+		network_remember(skb, packet, entry->delivery_index[1 - side]);
 	return relay_rewrite(skb, packet, entry) ? network_drop(skb, DROP_MALFORMED) : 0;
 }
 

@@ -48,13 +48,13 @@ __global int parse_ipv4(struct __sk_buff *skb, struct packet *packet)
 		return DROP_MALFORMED;
 	packet->l4_offset = ETH_HLEN + header_bytes;
 
+	packet->fragment_id_be = ip.id;
 	if (fragment & IPV4_FRAGMENT_OFFSET) {
 		if (ip.protocol == IPPROTO_TCP && (fragment & IPV4_FRAGMENT_OFFSET) == 1)
 			return DROP_MALFORMED; /* would overwrite the TCP flags of the first fragment: RFC 3128 */
-		return protocol_has_ports(packet) ? fragment_recall(packet, ip.id) : DROP_NONE;
+		return protocol_has_ports(packet) ? fragment_recall(packet) : DROP_NONE;
 	}
 	reason = parse_l4(skb, packet, bytes - header_bytes);
-	packet->fragment_id_be = ip.id;
 	packet->first_fragment = fragment & IPV4_MORE_FRAGMENTS && protocol_has_ports(packet);
 	return reason;
 }

@@ -70,7 +70,7 @@ static __always_inline int ipv6_later_fragment(struct packet *packet, const stru
 		return DROP_FRAGMENT_NOT_FOUND;
 	if (packet->protocol == IPPROTO_TCP && (bpf_ntohs(extension->fragment_be) & IPV6_FRAGMENT_OFFSET) == 8)
 		return DROP_MALFORMED; /* would overwrite the TCP flags of the first fragment: RFC 3128 */
-	return protocol_has_ports(packet) ? fragment_recall(packet, extension->id_be) : DROP_NONE;
+	return protocol_has_ports(packet) ? fragment_recall(packet) : DROP_NONE;
 }
 
 /* Parses the headers; returns a drop reason. */
@@ -78,7 +78,6 @@ __global int parse_ipv6(struct __sk_buff *skb, struct packet *packet)
 {
 	__u32 offset = ETH_HLEN + IPV6_HEADER_BYTES;
 	struct ipv6_extension extension;
-	__be32 fragment_id_be = 0;
 	bool fragmented = false;
 	struct ipv6hdr ip;
 	int payload_bytes;
@@ -110,10 +109,10 @@ __global int parse_ipv6(struct __sk_buff *skb, struct packet *packet)
 		if (packet->protocol == IPPROTO_FRAGMENT) {
 			const __u16 fragment = bpf_ntohs(extension.fragment_be);
 
+			packet->fragment_id_be = extension.id_be;
 			if (fragment & IPV6_FRAGMENT_OFFSET)
 				return ipv6_later_fragment(packet, &extension);
 			fragmented = fragment & IPV6_MORE_FRAGMENTS;
-			fragment_id_be = extension.id_be;
 		}
 		offset += ipv6_extension_bytes(packet->protocol, &extension);
 		packet->protocol = extension.next_header;
@@ -125,7 +124,6 @@ __global int parse_ipv6(struct __sk_buff *skb, struct packet *packet)
 
 	packet->l4_offset = offset;
 	reason = parse_l4(skb, packet, end - offset);
-	packet->fragment_id_be = fragment_id_be;
 	packet->first_fragment = fragmented && protocol_has_ports(packet);
 	return reason;
 }

@@ -12,6 +12,7 @@
 #define AGENT_LIB_RELAY_H
 
 #include "lib/direct_return.h"
+#include "lib/early_fragment.h"
 #include "lib/endpoint_service.h"
 #include "lib/error_translation.h"
 #include "lib/metrics.h"
@@ -377,7 +378,7 @@ __global int relay_slowly(struct __sk_buff *skb, const struct packet *packet)
 	device = entry->delivery_index[1 - side];
 	deliver_prepare(skb);
 	if (packet->first_fragment)
-		fragment_remember(packet, 0);
+		network_remember(skb, packet, 0);
 	if (entry_is_direct(entry))
 		return direct_passes(skb, packet->family, device)
 			       ? direct_send(skb, entry, &segment, now)

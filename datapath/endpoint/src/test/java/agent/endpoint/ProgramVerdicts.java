@@ -3,6 +3,8 @@ package agent.endpoint;
 import agent.bindings.BpfProgram;
 import agent.bindings.ProgramTestRun;
 import agent.datapath.manager.DatapathManager;
+import agent.maps.kernel.BpfMap;
+import agent.maps.kernel.EntryBuffer;
 import agent.maps.layout.DropReason;
 import agent.maps.layout.MetricsDirection;
 import java.util.List;
@@ -18,11 +20,12 @@ final class ProgramVerdicts implements AutoCloseable {
           DropReason.POLICY_DENIED,
           DropReason.POLICY_DENY_RULE,
           DropReason.MALFORMED,
-          DropReason.FRAGMENT_NOT_FOUND,
           DropReason.ICMP_ERROR_UNTRACKED);
 
   private final DatapathManager datapath;
   private final ProgramTestRun testRun = new ProgramTestRun(512);
+  private final BpfMap waiting;
+  private final EntryBuffer owner;
   private long[][] counters;
 
   /**
@@ -35,6 +38,8 @@ final class ProgramVerdicts implements AutoCloseable {
 
   ProgramVerdicts(DatapathManager datapath) {
     this.datapath = datapath;
+    waiting = datapath.maps().find("early_owners").orElseThrow();
+    owner = new EntryBuffer(waiting);
     counters = read();
   }
 
@@ -50,6 +55,7 @@ final class ProgramVerdicts implements AutoCloseable {
   Counted of(BpfProgram program, boolean isSent, byte[] frame, int ifindex, int receivedBy) {
     final MetricsDirection own = isSent ? MetricsDirection.EGRESS : MetricsDirection.INGRESS;
     final MetricsDirection peers = isSent ? MetricsDirection.INGRESS : MetricsDirection.EGRESS;
+    forgetWhatWaits(ifindex, isSent);
     testRun.input(frame);
     testRun.receivedBy(receivedBy);
     final int error = testRun.run(program, frame.length, ifindex, 1);
@@ -60,6 +66,9 @@ final class ProgramVerdicts implements AutoCloseable {
     counters = read();
     final DropReason counted = counted(before, own);
     final DropReason countedAtPeer = counted(before, peers);
+    if (counted == null && countedAtPeer == null && testRun.returnValue() == TC_ACT_SHOT) {
+      return new Counted(DropReason.FRAGMENT_NOT_FOUND, false); // it waits for its first fragment
+    }
     if ((counted == null) == (countedAtPeer == null)) {
       throw new IllegalStateException(
           "counted %s and at the peer %s, program returned %d"
@@ -71,6 +80,12 @@ final class ProgramVerdicts implements AutoCloseable {
           "counted " + reason + ", program returned " + testRun.returnValue());
     }
     return new Counted(reason, counted == null);
+  }
+
+  /** Has no first fragment send those that wait for it, so that each run is that of one packet. */
+  private void forgetWhatWaits(int ifindex, boolean isSent) {
+    owner.key().putInt(0, isSent ? ifindex : ifindex | Integer.MIN_VALUE);
+    waiting.delete(owner);
   }
 
   /** Returns the reason that was counted since; NONE for a forwarded packet, null for none. */

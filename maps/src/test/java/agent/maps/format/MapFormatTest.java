@@ -11,6 +11,7 @@ import agent.maps.layout.ConntrackEntryFlyweight;
 import agent.maps.layout.ConntrackFlag;
 import agent.maps.layout.DeviceEntryFlyweight;
 import agent.maps.layout.DropReason;
+import agent.maps.layout.EarlyFragmentFlyweight;
 import agent.maps.layout.EndpointEntryFlyweight;
 import agent.maps.layout.EndpointOption;
 import agent.maps.layout.EndpointRatesFlyweight;
@@ -44,7 +45,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 class MapFormatTest {
   private final UnsafeBuffer key = new UnsafeBuffer(new byte[64]);
-  private final UnsafeBuffer value = new UnsafeBuffer(new byte[128]);
+  private final UnsafeBuffer value = new UnsafeBuffer(new byte[EarlyFragmentFlyweight.LENGTH]);
 
   private String keyText(MapFormat format) {
     final StringBuilder out = new StringBuilder();
@@ -436,6 +437,36 @@ class MapFormatTest {
     assertEquals(2 << 8 | 5, index);
     assertEquals(2, MetricsLayout.direction(index));
     assertEquals(5, MetricsLayout.reason(index));
+  }
+
+  @Test
+  void shouldFormatAFragmentThatWaits() {
+    key.putInt(0, 1023);
+    assertFalse(MapFormats.EARLY_FRAGMENTS.present(value, 0));
+    value.putInt(EarlyFragmentFlyweight.STATE_OFFSET, 2);
+    value.putShort(EarlyFragmentFlyweight.LENGTH_OFFSET, (short) 1514);
+    value.putByte(EarlyFragmentFlyweight.FRAME_OFFSET, (byte) 'x');
+    final int datagram = EarlyFragmentFlyweight.DATAGRAM_OFFSET;
+    final int family = datagram + Fragment6KeyFlyweight.RESERVED_OFFSET;
+    new Fragment6KeyFlyweight()
+        .wrap(value, datagram)
+        .sourceAddress(0x0a01_0007_0000_0000L, 0)
+        .destinationAddress(0x0a01_0009_0000_0000L, 0)
+        .id(4660 << 16)
+        .protocol(17);
+    value.putByte(family, (byte) 4);
+    assertTrue(MapFormats.EARLY_FRAGMENTS.present(value, 0));
+    assertEquals("place 1023", keyText(MapFormats.EARLY_FRAGMENTS));
+    assertEquals(
+        "10.1.0.7 -> 10.1.0.9 UDP id 4660, 1514 bytes", valueText(MapFormats.EARLY_FRAGMENTS));
+    new Fragment6KeyFlyweight()
+        .wrap(value, datagram)
+        .sourceAddress(0, 1)
+        .destinationAddress(0, 2)
+        .id(-1)
+        .protocol(6);
+    value.putByte(family, (byte) 6);
+    assertEquals("::1 -> ::2 TCP id 4294967295, 1514 bytes", valueText(MapFormats.EARLY_FRAGMENTS));
   }
 
   @Test

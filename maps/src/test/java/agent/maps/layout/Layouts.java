@@ -24,6 +24,7 @@ public final class Layouts {
           FlowUsageFlyweight.STRUCT,
           PortUsageFlyweight.STRUCT,
           FoundSocketFlyweight.STRUCT,
+          EarlyFragmentFlyweight.STRUCT,
           Fragment4KeyFlyweight.STRUCT,
           Fragment6KeyFlyweight.STRUCT,
           FragmentEntryFlyweight.STRUCT,

@@ -89,6 +89,8 @@ class UpgradeKernelTest {
   private static final Set<String> REPLACED =
       Set.of(
           "devices",
+          "early_fragments",
+          "early_owners",
           "endpoints",
           "endpoint_rates",
           "event_gate",

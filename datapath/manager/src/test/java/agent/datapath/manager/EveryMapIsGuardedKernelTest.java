@@ -67,6 +67,8 @@ class EveryMapIsGuardedKernelTest {
           Map.entry("fragments6_overflow", "fragments"),
           Map.entry("fragment_claims", "fragments"),
           Map.entry("fragment_numbers", "fragments"),
+          Map.entry("early_fragments", "fragments"),
+          Map.entry("early_owners", "fragments"),
           Map.entry("overflow_flows", "flows"),
           Map.entry("port_usage", "ports of flows"),
           Map.entry("redirect_rates", "counts of a second"),

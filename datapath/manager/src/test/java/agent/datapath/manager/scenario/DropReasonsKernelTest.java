@@ -80,7 +80,7 @@ class DropReasonsKernelTest {
               ALICE, toPeer.protocol(family == Family.IPV4 ? 58 : 1).payload(new byte[16]));
       case FRAGMENT_NOT_FOUND ->
           node.fromWorkload(
-              ALICE, toPeer.id(7).udp(CLIENT, PORT).payloadOf(1200).fragments(512).get(1));
+              ALICE, toPeer.id(7).udp(CLIENT, PORT).payloadOf(4800).fragments(2400).get(1));
       case CONNTRACK_FULL -> beyondTheTable(node, family);
       case ICMP_ERROR_UNTRACKED ->
           node.toWorkload(

@@ -50,6 +50,14 @@ record Outcome(
     return this;
   }
 
+  /** Asserts that a fragment waits for its first one, and is not counted yet. */
+  Outcome waits() {
+    assertEquals(SHOT, action, this::toString);
+    assertEquals(null, counted, this::toString);
+    assertEquals(null, countedAtPeer, this::toString);
+    return this;
+  }
+
   /** Asserts that the packet is dropped, and that its sender gets an answer in its place. */
   Outcome rejectsAs(DropReason reason, ScenarioHost sender, IpPacket answer) {
     assertEquals(REDIRECT, action, this::toString);
