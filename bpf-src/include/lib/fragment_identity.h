@@ -9,6 +9,7 @@
 #define AGENT_LIB_FRAGMENT_IDENTITY_H
 
 #include "lib/clock.h"
+#include "lib/datagram_number.h"
 #include "lib/fragment.h"
 #include "lib/parse_ipv4.h"
 #include "lib/parse_ipv6.h"
@@ -103,9 +104,12 @@ static __always_inline int fragment4_renumber(struct __sk_buff *skb, const struc
 	if (bpf_skb_load_bytes(skb, offset, fields, sizeof(fields)))
 		return true;
 	fragment = bpf_ntohs(fields[1]);
-	if (!(fragment & (IPV4_MORE_FRAGMENTS | IPV4_FRAGMENT_OFFSET)))
+	if (fragment & (IPV4_MORE_FRAGMENTS | IPV4_FRAGMENT_OFFSET))
+		number = (__be16)fragment_number(packet, outer, fields[0], fragment & IPV4_FRAGMENT_OFFSET);
+	else if (fragment & IPV4_DONT_FRAGMENT)
 		return false;
-	number = (__be16)fragment_number(packet, outer, fields[0], fragment & IPV4_FRAGMENT_OFFSET);
+	else
+		number = datagram_number(outer->v4, packet->destination.v4, packet->protocol);
 	return number != fields[0] &&
 	       (bpf_l3_csum_replace(skb, ETH_HLEN + offsetof(struct iphdr, check), fields[0], number, sizeof(number)) ||
 		bpf_skb_store_bytes(skb, offset, &number, sizeof(number), 0));

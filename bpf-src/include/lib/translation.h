@@ -9,8 +9,9 @@
 #ifndef AGENT_LIB_TRANSLATION_H
 #define AGENT_LIB_TRANSLATION_H
 
-#include "lib/quick_parse.h"
+#include "lib/datagram_number.h"
 #include "lib/icmp.h"
+#include "lib/quick_parse.h"
 #include "lib/rewrite.h"
 
 /* Returns the checksum difference of two addresses as rewrite_packet() applies it: one's complement, folded. */
@@ -119,6 +120,8 @@ static __always_inline void header_rewrite(void *ip, const struct conntrack_entr
 		sum = (sum & 0xffff) + (sum >> 16);
 		ip4->check = (__sum16)~sum;
 		__builtin_memcpy(destination ? &ip4->daddr : &ip4->saddr, address, 4);
+		if (!destination)
+			header_renumber(ip4);
 	} else {
 		struct ipv6hdr *ip6 = ip;
 

@@ -29,4 +29,17 @@ struct {
 	__uint(max_entries, FRAGMENT_MAX_ENTRIES);
 } fragment_numbers SEC(".maps");
 
+#define DATAGRAM_NUMBERS 2048 /* a power of two */
+
+/*
+ * The last numbers of whole IPv4 datagrams that routers may split, and that leave with an address which several senders
+ * have, by a hash of their tuple.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__type(key, __u32);
+	__type(value, __u32);
+	__uint(max_entries, DATAGRAM_NUMBERS);
+} datagram_numbers SEC(".maps");
+
 #endif

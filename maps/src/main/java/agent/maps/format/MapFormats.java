@@ -9,6 +9,7 @@ public final class MapFormats {
   public static final MapFormat CONNTRACK6 = new ConntrackFormat(true);
   public static final MapFormat FRAGMENTS4 = new FragmentFormat(false);
   public static final MapFormat FRAGMENTS6 = new FragmentFormat(true);
+  public static final MapFormat DATAGRAM_NUMBERS = SlotFormat.ofInts("place ", "last ");
   public static final MapFormat EARLY_FRAGMENTS = new EarlyFragmentFormat();
   public static final MapFormat IPCACHE4 = new PrefixFormat(false);
   public static final MapFormat IPCACHE6 = new PrefixFormat(true);

@@ -89,6 +89,7 @@ class UpgradeKernelTest {
   private static final Set<String> REPLACED =
       Set.of(
           "devices",
+          "datagram_numbers",
           "early_fragments",
           "early_owners",
           "endpoints",

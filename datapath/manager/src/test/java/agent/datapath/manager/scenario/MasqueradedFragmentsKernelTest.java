@@ -6,6 +6,7 @@ import static agent.datapath.manager.scenario.ScenarioHost.HOST;
 import static agent.datapath.manager.scenario.ScenarioHost.PEER;
 import static agent.datapath.manager.scenario.ScenarioNetwork.DEVICE;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.maps.layout.DropReason;
 import agent.testkit.IpPacket;
@@ -17,6 +18,7 @@ import java.util.List;
 import java.util.Set;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
@@ -91,6 +93,25 @@ class MasqueradedFragmentsKernelTest {
       used.addAll(numbers);
     }
     assertEquals(60, used.size(), used.toString());
+  }
+
+  /** Both send whole datagrams that routers may split, with one number; those with DF keep it. */
+  @Test
+  void shouldCountTheWholeDatagramsOfAllSendersThatMayBeSplit() {
+    final Set<Integer> used = new HashSet<>();
+    for (int i = 0; i < 100; i++) {
+      for (final ScenarioHost from : List.of(ALICE, BOB)) {
+        final IpPacket whole =
+            Family.IPV4.packet(from, PEER).id(NUMBER).udp(OWN, PORT).payloadOf(8);
+        final Outcome sent = node.fromWorkload(from, whole);
+        final Outcome left =
+            sent.action() == Outcome.PASS ? node.forwardedToNetwork(whole.bytes()) : sent;
+        assertTrue(left.parsed().checksumsAreRight());
+        assertTrue(used.add(number(Family.IPV4, left.frame())), used.toString());
+        final Outcome kept = node.fromWorkload(from, whole.mayNotBeSplit());
+        assertEquals(NUMBER, number(Family.IPV4, kept.frame()));
+      }
+    }
   }
 
   /** A sender that sends a datagram twice, or begins its numbers again, is not another sender. */

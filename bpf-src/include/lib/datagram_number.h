@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * Identification numbers of whole IPv4 datagrams that get the address of another sender, and may be split behind this node
+ * (RFC 6864, sections 4.1 and 4.2: one with DF needs no number of its own). They are counted for all senders together.
+ */
+#ifndef AGENT_LIB_DATAGRAM_NUMBER_H
+#define AGENT_LIB_DATAGRAM_NUMBER_H
+
+#include <linux/ip.h>
+
+#include "lib/compiler.h"
+#include "lib/ip.h"
+#include "maps/fragment_identity_map.h"
+
+#define DATAGRAM_HASH_FACTOR 0x9e3779b1 /* 2^32 divided by the golden ratio: Knuth, volume 3, section 6.4 */
+
+/* Returns the next number; the steps are of unequal length, so that a receiver cannot count what others are sent. */
+static __always_inline __be16 datagram_number(__be32 source, __be32 destination, __u8 protocol)
+{
+	const __u32 hash = (destination ^ source * 31 ^ protocol) * DATAGRAM_HASH_FACTOR;
+	const __u32 random = bpf_get_prandom_u32();
+	const __u32 index = hash / (1U << 21); /* the 11 highest bits */
+	__u32 *last = bpf_map_lookup_elem(&datagram_numbers, &index);
+
+	return last ? bpf_htons((__u16)__sync_fetch_and_add(last, 1 + (random & 3))) : (__be16)random;
+}
+
+/* Gives the datagram that has its new source a number where it needs one. */
+static __always_inline void header_renumber(struct iphdr *ip)
+{
+	__be16 number;
+	__u32 sum;
+
+	if (likely(ip->frag_off & bpf_htons(IPV4_DONT_FRAGMENT)))
+		return;
+	number = datagram_number(ip->saddr, ip->daddr, ip->protocol);
+	sum = (__u16)~ip->check + (__u16)~ip->id + number; /* RFC 1624, equation 3 */
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	ip->check = (__sum16)~sum;
+	ip->id = number;
+}
+
+#endif
