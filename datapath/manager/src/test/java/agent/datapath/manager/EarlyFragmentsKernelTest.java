@@ -214,7 +214,7 @@ class EarlyFragmentsKernelTest {
     return manager.metrics().packets(direction.number(), DropReason.FRAGMENT_NOT_FOUND.number());
   }
 
-  /** What waits in vain is counted by the sweep. */
+  /** What is left is counted by the sweep. */
   private void awaitDrops(int expected) throws InterruptedException {
     final long endNs = System.nanoTime() + LIMIT_NS;
     while (drops(MetricsDirection.EGRESS) < expected) {
@@ -428,7 +428,7 @@ class EarlyFragmentsKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldCountWhatWaitsInVain(Addresses family) throws Exception {
+  void shouldCountWhatIsLeft(Addresses family) throws Exception {
     final List<byte[]> fragments = ofWorkload(family, alice, family.of(bob), SERVER, payload(4000));
     send(alice, fragments.subList(1, 3));
     assertEquals(0, drops(MetricsDirection.EGRESS));
