@@ -45,6 +45,11 @@ final class AgentImage {
 
   private AgentImage() {}
 
+  /** Creates the image for tests that run later, on a machine where the training takes long. */
+  static void main(String[] arguments) {
+    System.out.println(String.join(" ", flags()));
+  }
+
   /** Returns the class path with its cache, as flags of a JVM with the serial collector. */
   static List<String> flags() {
     return FLAGS;

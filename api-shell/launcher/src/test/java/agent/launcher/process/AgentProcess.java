@@ -26,6 +26,9 @@ final class AgentProcess implements AutoCloseable {
     "-XX:Tier3CompileThreshold=20000",
     "-XX:+UnlockDiagnosticVMOptions",
     "-XX:ArchiveRelocationMode=0",
+    // as the daemon that is installed: its cache runs on any processor
+    "-XX:-AOTAdapterCaching",
+    "-XX:-AOTStubCaching",
     "--enable-native-access=ALL-UNNAMED",
     "--sun-misc-unsafe-memory-access=allow",
     "--add-exports=java.base/jdk.internal.misc=ALL-UNNAMED",
