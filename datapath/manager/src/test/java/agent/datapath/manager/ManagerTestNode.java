@@ -44,6 +44,9 @@ final class ManagerTestNode implements AutoCloseable {
           | EndpointOption.DROP_NOTIFICATION.number()
           | EndpointOption.SOURCE_IP_VERIFICATION.number();
 
+  /** Programs that are compiled and loaded under emulation take a minute. */
+  private static final int LONGEST_SEC = 180;
+
   private final NetworkNamespace namespace = NetworkNamespace.create("nd");
   private final TemporaryBpfFileSystem bpf = TemporaryBpfFileSystem.mount();
   private final Path state;
@@ -220,7 +223,7 @@ final class ManagerTestNode implements AutoCloseable {
 
   static <T> T await(java.util.concurrent.CompletableFuture<T> future) {
     try {
-      return future.get(30, TimeUnit.SECONDS);
+      return future.get(LONGEST_SEC, TimeUnit.SECONDS);
     } catch (java.util.concurrent.ExecutionException failure) {
       throw failure.getCause() instanceof RuntimeException cause
           ? cause
