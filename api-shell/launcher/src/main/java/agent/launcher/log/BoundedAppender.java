@@ -76,9 +76,11 @@ final class BoundedAppender extends AbstractAppender {
     targets.forEach(target -> target.callAppender(event));
   }
 
+  /** Another process can say that it carried something out, but has not done so. */
   private static boolean hasNoBound(LogEvent event) {
     return event.getLevel().isLessSpecificThan(Level.DEBUG)
-        || ApiServer.CARRIED_OUT.equals(pattern(event));
+        || ApiServer.CARRIED_OUT.equals(pattern(event))
+            && !(event.getMessage() instanceof ForwardedMessage);
   }
 
   private Rate rate(boolean isOwn) {

@@ -117,6 +117,16 @@ class BoundedAppenderTest {
     assertEquals("x".repeat(1_000) + " (991 messages of this kind were left out)", lines.getLast());
   }
 
+  /** The pattern of a change that the API carried out is one that a proxy process can send, too. */
+  @Test
+  void shouldBoundWhatAnotherProcessCallsAChangeThatWasCarriedOut() {
+    for (int i = 0; i < 1_000; i++) {
+      final Message forged = new ForwardedMessage(ApiServer.CARRIED_OUT, "api: PUT /x 200 by " + i);
+      log("agent.l7proxy.Upstream", Level.INFO, forged);
+    }
+    assertEquals(BoundedAppender.BURST, lines.size());
+  }
+
   @Test
   void shouldPassEveryChangeThatWasCarriedOutAndEveryDetail() {
     for (int i = 0; i < 1_000; i++) {
