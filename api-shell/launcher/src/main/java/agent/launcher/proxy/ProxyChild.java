@@ -75,7 +75,19 @@ public final class ProxyChild implements PolicyFeed.Follower, AutoCloseable {
       RequestListener requests,
       DnsObserver questions) {}
 
-  private ProxyChild(Parts parts, Process process, Consumer<ProxyChild> ended) {
+  /** Starts a process. */
+  @FunctionalInterface
+  interface Launch {
+    /**
+     * Starts it.
+     *
+     * @throws IOException where that is not possible
+     */
+    Process start() throws IOException;
+  }
+
+  /** Takes a process whose frames are not read yet. */
+  ProxyChild(Parts parts, Process process, Consumer<ProxyChild> ended) {
     this.parts = parts;
     this.process = process;
     this.ended = ended;
@@ -86,12 +98,12 @@ public final class ProxyChild implements PolicyFeed.Follower, AutoCloseable {
   /**
    * Starts a process; it is ready when {@link #ready} is.
    *
-   * @param main the class that an agent begins with
    * @param ended called once, when it has ended
    * @throws IOException where it cannot be started
    */
-  static ProxyChild start(String main, Parts parts, Consumer<ProxyChild> ended) throws IOException {
-    final ProxyChild child = new ProxyChild(parts, ProcessCommand.start(main), ended);
+  static ProxyChild start(Launch launch, Parts parts, Consumer<ProxyChild> ended)
+      throws IOException {
+    final ProxyChild child = new ProxyChild(parts, launch.start(), ended);
     child.begin();
     return child;
   }
@@ -124,7 +136,8 @@ public final class ProxyChild implements PolicyFeed.Follower, AutoCloseable {
     Thread.ofPlatform().daemon().name("proxy-errors").start(this::readErrors);
   }
 
-  private void read() {
+  /** Reads what the process sends until it ends. */
+  void read() {
     try {
       new FrameReader(process.getInputStream(), LONGEST_FRAME).run(this::onFrame);
     } catch (IOException e) {

@@ -23,6 +23,7 @@ import java.util.concurrent.TimeoutException;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import java.util.function.IntFunction;
+import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
@@ -40,7 +41,8 @@ public final class RemoteProxies implements ProxyHost {
   /** After a report that did not come, others are not waited for so long. */
   private static final long STALL_NS = TimeUnit.SECONDS.toNanos(5);
 
-  private final Class<?> main;
+  private final ProxyChild.Launch launch;
+  private final LongSupplier clockNs;
   private final ProxyChild.Parts parts;
   private final Options options;
   private final Map<RedirectKind, Integer> ports = new EnumMap<>(RedirectKind.class);
@@ -49,7 +51,7 @@ public final class RemoteProxies implements ProxyHost {
   private volatile AccessLog log;
   private volatile ProxyCounts former = ProxyCounts.NONE;
   private volatile ProxyCounts last = ProxyCounts.NONE;
-  private volatile long stalledNs = System.nanoTime() - STALL_NS;
+  private volatile long stalledNs;
   private volatile boolean isClosed;
 
   /**
@@ -72,8 +74,16 @@ public final class RemoteProxies implements ProxyHost {
    * @param main the class that an agent begins with
    */
   public RemoteProxies(Class<?> main, ProxyChild.Parts parts, Options options) {
-    this.main = main;
+    this(() -> ProcessCommand.start(main.getName()), parts, options, System::nanoTime);
+  }
+
+  /** Creates the proxies with another process and another clock. */
+  RemoteProxies(
+      ProxyChild.Launch launch, ProxyChild.Parts parts, Options options, LongSupplier clockNs) {
+    this.launch = launch;
     this.options = options;
+    this.clockNs = clockNs;
+    stalledNs = clockNs.getAsLong() - STALL_NS;
     final RequestListener requests = parts.requests();
     this.parts =
         new ProxyChild.Parts(
@@ -100,7 +110,7 @@ public final class RemoteProxies implements ProxyHost {
     final FrameWriter.Body context = context(kind);
     ProxyChild running = child;
     if (running == null || !running.isAlive()) {
-      running = ProxyChild.start(main.getName(), parts, this::ended);
+      running = ProxyChild.start(launch, parts, this::ended);
       child = running;
       try {
         await(running.ready());
@@ -179,14 +189,14 @@ public final class RemoteProxies implements ProxyHost {
   @Override
   public ProxyCounts report(int endpointId) {
     final ProxyChild running = child;
-    if (running != null && running.isAlive() && System.nanoTime() - stalledNs >= STALL_NS) {
+    if (running != null && running.isAlive() && clockNs.getAsLong() - stalledNs >= STALL_NS) {
       try {
         final ProxyCounts counted =
             running.report(endpointId).get(REPORT_MS, TimeUnit.MILLISECONDS).after(former);
         last = counted;
         return withLog(counted);
       } catch (TimeoutException e) {
-        stalledNs = System.nanoTime();
+        stalledNs = clockNs.getAsLong();
       } catch (ExecutionException e) {
         LOGGER.debug("no report of the proxies: {}", e.getCause().getMessage());
       } catch (InterruptedException e) {
