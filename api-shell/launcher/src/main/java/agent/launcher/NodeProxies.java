@@ -30,6 +30,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
@@ -54,9 +55,8 @@ final class NodeProxies implements AutoCloseable {
 
   private final RedirectProxy redirect;
   private final ProxyHost host;
-  private final ScheduledExecutorService starting =
-      Executors.newSingleThreadScheduledExecutor(
-          Thread.ofPlatform().name("proxies").daemon().factory());
+  private final ScheduledExecutorService starting;
+  private final LongSupplier clockNs;
   private final Set<RedirectKind> served = EnumSet.noneOf(RedirectKind.class);
   private final Set<RedirectKind> wanted = EnumSet.noneOf(RedirectKind.class);
   private final Map<RedirectKind, String> failures = new EnumMap<>(RedirectKind.class);
@@ -64,13 +64,30 @@ final class NodeProxies implements AutoCloseable {
   private CompletableFuture<Void> pass = CompletableFuture.completedFuture(null);
   private CompletableFuture<Void> nextPass;
   private long pauseMs = SHORTEST_PAUSE_MS;
-  private long startedNs = System.nanoTime();
+  private long startedNs;
   private int restarts;
 
   /** Creates the proxies without starting one. */
   NodeProxies(RedirectProxy redirect, ProxyHost host) {
+    this(
+        redirect,
+        host,
+        Executors.newSingleThreadScheduledExecutor(
+            Thread.ofPlatform().name("proxies").daemon().factory()),
+        System::nanoTime);
+  }
+
+  /** Creates the proxies with another thread that starts them, and another clock. */
+  NodeProxies(
+      RedirectProxy redirect,
+      ProxyHost host,
+      ScheduledExecutorService starting,
+      LongSupplier clockNs) {
     this.redirect = redirect;
     this.host = host;
+    this.starting = starting;
+    this.clockNs = clockNs;
+    startedNs = clockNs.getAsLong();
     host.whenLost(this::lost);
   }
 
@@ -159,7 +176,7 @@ final class NodeProxies implements AutoCloseable {
   private synchronized void started(RedirectKind kind, int port) {
     firstPorts.put(kind, port);
     wanted.add(kind);
-    startedNs = System.nanoTime();
+    startedNs = clockNs.getAsLong();
   }
 
   /** A process that has ended meanwhile serves nothing. */
@@ -199,7 +216,7 @@ final class NodeProxies implements AutoCloseable {
       failures.put(kind, reason);
       redirect.serve(kind, 0);
     }
-    if (System.nanoTime() - startedNs > STABLE_NS) {
+    if (clockNs.getAsLong() - startedNs > STABLE_NS) {
       pauseMs = SHORTEST_PAUSE_MS;
     }
     restarts++;
