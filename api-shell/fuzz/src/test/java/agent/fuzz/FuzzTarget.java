@@ -9,6 +9,7 @@ import agent.l7proxy.Http2FrameFuzz;
 import agent.l7proxy.RequestHeadFuzz;
 import agent.l7proxy.ResponseHeadFuzz;
 import agent.launcher.options.OptionFuzz;
+import agent.launcher.proxy.ProxyFrameFuzz;
 import agent.maps.btf.BtfFuzz;
 import agent.node.netlink.NetlinkFuzz;
 import agent.policy.RuleFuzz;
@@ -36,6 +37,7 @@ enum FuzzTarget {
   HTTP2_FRAME(Http2FrameFuzz.class, Http2FrameFuzz.SEEDS),
   DNS_ANSWER(DnsAnswerFuzz.class, DnsAnswerFuzz.SEEDS),
   DNS_QUESTION(DnsQuestionFuzz.class, DnsQuestionFuzz.SEEDS),
+  PROXY_FRAME(ProxyFrameFuzz.class, ProxyFrameFuzz.SEEDS),
   OPTION(OptionFuzz.class, OptionFuzz.SEEDS),
   NETLINK(NetlinkFuzz.class, NetlinkFuzz.SEEDS),
   BTF(BtfFuzz.class, BtfFuzz.SEEDS),
