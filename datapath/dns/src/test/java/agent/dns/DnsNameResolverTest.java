@@ -21,6 +21,8 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.xbill.DNS.ARecord;
+import org.xbill.DNS.DClass;
 import org.xbill.DNS.Flags;
 import org.xbill.DNS.Master;
 import org.xbill.DNS.Message;
@@ -245,6 +247,22 @@ class DnsNameResolverTest {
     final Message answer = new Message();
     records(zone.toString()).forEach(record -> answer.addRecord(record, Section.ANSWER));
     return DnsNameResolver.read(Name.fromConstantString("n0.example.com."), answer);
+  }
+
+  /** A record of another class is about another network (RFC 1035 section 3.2.4). */
+  @Test
+  void shouldTakeNoAddressOfAnotherClass() throws IOException {
+    final Name name = Name.fromConstantString("www.example.com.");
+    final Message answer = new Message();
+    answer.addRecord(address(name, DClass.CH, "192.0.2.66"), Section.ANSWER);
+    answer.addRecord(address(name, DClass.IN, "192.0.2.7"), Section.ANSWER);
+    assertEquals(
+        new Resolved(List.of(IpAddress.parse("192.0.2.7")), 300),
+        DnsNameResolver.read(name, answer));
+  }
+
+  private static Record address(Name name, int dclass, String address) throws IOException {
+    return new ARecord(name, dclass, 300, InetAddress.getByName(address));
   }
 
   @Test
