@@ -20,6 +20,8 @@ import org.junit.jupiter.api.Timeout;
 
 @Timeout(60)
 class StateWritersTest {
+  private static final int WAITING = 20;
+
   private final StateWriters writers = new StateWriters();
 
   @Test
@@ -57,23 +59,30 @@ class StateWritersTest {
     writers.execute(
         () -> {
           started.countDown();
-          pause();
-          written.incrementAndGet();
+          if (pauses()) {
+            written.incrementAndGet();
+          }
         });
     started.await();
+    for (int i = 0; i < WAITING; i++) {
+      writers.execute(written::incrementAndGet); // more than there are threads
+    }
     try (RecordedLog log = RecordedLog.of(StateWriters.class)) {
       writers.close();
       assertEquals(List.of(), log.take());
     }
-    assertEquals(1, written.get());
+    assertEquals(1 + WAITING, written.get());
     assertThrows(RejectedExecutionException.class, () -> writers.execute(() -> {}));
   }
 
-  private static void pause() {
+  /** Returns whether it was not interrupted. */
+  private static boolean pauses() {
     try {
       Thread.sleep(300);
+      return true;
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
+      return false;
     }
   }
 

@@ -15,7 +15,7 @@ import tools.jackson.databind.json.JsonMapper;
  * ends, which bounds how late values are seen that move by themselves. Safe for every thread.
  */
 public final class RenderedAnswer {
-  static final long LONGEST_AGE_NS = TimeUnit.MILLISECONDS.toNanos(100);
+  private static final long LONGEST_AGE_NS = TimeUnit.MILLISECONDS.toNanos(100);
 
   /** A larger body is not kept in memory. */
   static final int MOST_BYTES = 256 * 1024;

@@ -127,6 +127,18 @@ class ClientHandlerTest {
     assertFalse(http1.client.isOpen());
   }
 
+  /** A client that still sends has a second to read the answer. */
+  @Test
+  void shouldCloseAConnectionASecondAfterItsLastAnswer() {
+    http1.client.receive("GET / HTTP/1.1\r\nHost: a.test, b.test\r\n\r\n");
+    assertTrue(http1.client.sent().startsWith("HTTP/1.1 400 "));
+    http1.client.pass(999);
+    http1.client.receive("more");
+    assertTrue(http1.client.isOpen());
+    http1.client.pass(1);
+    assertFalse(http1.client.isOpen());
+  }
+
   @Test
   void shouldWatchForTheEndOfTheConnectionUnlessTheNextRequestIsThere() {
     http1.server();

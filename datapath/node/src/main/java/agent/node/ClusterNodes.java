@@ -16,7 +16,7 @@ import java.util.function.Supplier;
  * was heard of first. Thread-safe.
  */
 public final class ClusterNodes {
-  static final long FORGOTTEN_AFTER_NS = TimeUnit.MINUTES.toNanos(5);
+  private static final long FORGOTTEN_AFTER_NS = TimeUnit.MINUTES.toNanos(5);
   static final int MOST_CLIENTS = 1024;
 
   /** Numbers up to this one are exact in every JSON parser (RFC 8259, section 6). */
