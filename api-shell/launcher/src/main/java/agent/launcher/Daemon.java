@@ -6,6 +6,7 @@ import agent.bindings.ProcessAttributes;
 import agent.datapath.manager.DatapathManager;
 import agent.datapath.manager.guard.Repairs;
 import agent.datapath.manager.thread.HealthBoard;
+import agent.dns.HeldShares;
 import agent.dns.Names;
 import agent.endpoint.DaemonConfiguration;
 import agent.endpoint.EndpointConductor;
@@ -227,6 +228,7 @@ final class Daemon implements AutoCloseable {
     final PolicyService policy = conductor.policy();
     services.follow(policy::services);
     datapath.health().add("names", names.faults());
+    datapath.health().add(HeldShares.MODULE, names.heldShares());
     names.start(
         policy::names,
         policy::wantedNames,

@@ -12,6 +12,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 final class FoundNames {
   static final int MOST = 20_000;
   private static final int MOST_IN_GROUP = 4_000;
+  private static final String NOT_STORED = "new addresses of names cannot be stored";
 
   /**
    * An answer.
@@ -64,5 +65,16 @@ final class FoundNames {
       next = group.size() < MOST_IN_GROUP ? queue.poll() : null;
     }
     return group;
+  }
+
+  /** Completes those that wait, or has them fail where what they wait for is not stored. */
+  static void end(List<CompletableFuture<Void>> waiting, boolean isStored) {
+    for (final CompletableFuture<Void> one : waiting) {
+      if (isStored) {
+        one.complete(null);
+      } else {
+        one.completeExceptionally(new OperationException(NOT_STORED));
+      }
+    }
   }
 }

@@ -4,7 +4,6 @@ import agent.dns.NameLookup.Source;
 import agent.types.IpAddress;
 import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -15,8 +14,8 @@ import java.util.function.Predicate;
 /**
  * Addresses whose lookups are over, and that names keep while connections to them are open. One
  * that comes waits for the result of a search for connections that began after it. Of those that
- * wait, and of those in use, so many stay; the ones that came first go. Not thread-safe, but for
- * {@link #isPressing}.
+ * wait, and of those in use, so many stay; of the endpoint that has the most the one that came
+ * first goes. Not thread-safe, but for {@link #isPressing}.
  */
 final class HeldAddresses {
   /** So many wait for a search, which is due soon where half as many do. */
@@ -24,8 +23,9 @@ final class HeldAddresses {
 
   private final int most;
   private final Consumer<String> lost;
-  private final LinkedHashMap<Key, Held> waiting = new LinkedHashMap<>();
-  private final LinkedHashMap<Key, Held> inUse = new LinkedHashMap<>();
+  private final HeldShares shares;
+  private final HeldQueue waiting = new HeldQueue();
+  private final HeldQueue inUse = new HeldQueue();
   private final TreeMap<String, Map<Key, NameLookup>> names = new TreeMap<>();
   private long added;
   private long asked;
@@ -34,18 +34,17 @@ final class HeldAddresses {
   /** An address of a name that an endpoint looked up. */
   record Key(String name, int endpointId, IpAddress address) {}
 
-  /** A lookup of one address, and how many were added before it. */
-  private record Held(NameLookup lookup, long number) {}
-
   /**
    * Holds nothing yet.
    *
    * @param most how many addresses in use are held; 0: none is, and none waits
    * @param lost hears of each name that has an address less
+   * @param shares hears of what is given up that may be in use
    */
-  HeldAddresses(int most, Consumer<String> lost) {
+  HeldAddresses(int most, Consumer<String> lost, HeldShares shares) {
     this.most = most;
     this.lost = lost;
+    this.shares = shares;
   }
 
   /** Takes the addresses of a lookup that is over. */
@@ -61,17 +60,21 @@ final class HeldAddresses {
       if (!ofName.containsKey(key)) {
         final NameLookup own = lookup.with(List.of(address)).from(Source.CONNECTION);
         ofName.put(key, own);
-        waiting.put(key, new Held(own, added++));
+        waiting.add(key, added++);
       }
     }
-    limit(waiting, MOST_WAITING);
-    isPressing = waiting.size() > MOST_WAITING / 2;
+    waiting.limit(MOST_WAITING, this::giveUp);
+    onChange();
   }
 
-  private void limit(LinkedHashMap<Key, Held> some, int limit) {
-    while (some.size() > limit) {
-      forget(some.pollFirstEntry().getKey());
-    }
+  private void onChange() {
+    isPressing = waiting.size() > MOST_WAITING / 2;
+    shares.onHeld(waiting.size() + inUse.size());
+  }
+
+  private void giveUp(Key key) {
+    forget(key);
+    shares.onGivenUp(key.endpointId);
   }
 
   private void forget(Key key) {
@@ -105,6 +108,7 @@ final class HeldAddresses {
         remove(key);
       }
     }
+    onChange();
     return isHeld;
   }
 
@@ -120,6 +124,7 @@ final class HeldAddresses {
     for (final NameLookup one : removed) {
       remove(new Key(one.name(), one.endpointId(), one.addresses().getFirst()));
     }
+    onChange();
     return removed;
   }
 
@@ -129,9 +134,8 @@ final class HeldAddresses {
 
   /** Begins a search for connections; returns what it is to look for. */
   List<Key> ask() {
-    final List<Key> keys = new ArrayList<>(inUse.size() + waiting.size());
-    keys.addAll(inUse.keySet());
-    keys.addAll(waiting.keySet());
+    final List<Key> keys = new ArrayList<>(inUse.keys());
+    keys.addAll(waiting.keys());
     asked = added;
     return keys;
   }
@@ -142,22 +146,23 @@ final class HeldAddresses {
    */
   void found(List<Key> some, Set<IpAddress> used) {
     for (final Key key : some) {
-      if (inUse.containsKey(key)) {
+      if (inUse.contains(key)) {
         if (!used.contains(key.address)) {
           inUse.remove(key);
           forget(key);
         }
-      } else if (waiting.containsKey(key) && waiting.get(key).number < asked) {
-        final Held held = waiting.remove(key);
+      } else if (waiting.contains(key) && waiting.number(key) < asked) {
+        final long number = waiting.number(key);
+        waiting.remove(key);
         if (used.contains(key.address)) {
-          inUse.put(key, held);
+          inUse.add(key, number);
         } else {
           forget(key);
         }
       }
     }
-    limit(inUse, most);
-    isPressing = waiting.size() > MOST_WAITING / 2;
+    inUse.limit(most, this::giveUp);
+    onChange();
   }
 
   /** Adds the addresses of a name to others. */

@@ -84,10 +84,14 @@ final class NameCache implements AddressUse {
     }
   }
 
-  /** Creates an empty cache. */
-  NameCache(Limits limits) {
+  /**
+   * Creates an empty cache.
+   *
+   * @param shares hears of the addresses that are held since they are in use
+   */
+  NameCache(Limits limits, HeldShares shares) {
     this.limits = limits;
-    held = new HeldAddresses(limits.mostHeld(), lost::add);
+    held = new HeldAddresses(limits.mostHeld(), lost::add, shares);
   }
 
   /** Returns the lookup of what is found now. */

@@ -43,10 +43,10 @@ public final class Names implements AutoCloseable {
   private static final long CLOSE_MS = 3_000;
   private static final long ENFORCEMENT_RETRY_MS = 1_000;
   private static final String ENFORCEMENT = "enforcement";
-  private static final String NOT_STORED = "new addresses of names cannot be stored";
 
   private final NamesContext context;
   private final Faults faults = new Faults("names are looked up, stored and enforced");
+  private final HeldShares heldShares;
   private final NameCache cache;
   private final NamePoller poller;
   private final ScheduledExecutorService thread =
@@ -101,7 +101,8 @@ public final class Names implements AutoCloseable {
 
   private Names(NamesContext context) {
     this.context = context;
-    cache = new NameCache(context.limits());
+    heldShares = new HeldShares(context.nanoClock());
+    cache = new NameCache(context.limits(), heldShares);
     answers = new AnswerNames(context, cache, enforced);
     writer = new NameWriter(context.store(), cache, thread, this::nowMs);
     poller =
@@ -155,6 +156,11 @@ public final class Names implements AutoCloseable {
   /** Returns what is to hear which addresses are in use. */
   public AddressUse addressUse() {
     return cache;
+  }
+
+  /** Returns what endpoints hold and have given up, a module of the health report. */
+  public HeldShares heldShares() {
+    return heldShares;
   }
 
   /** Returns what is wrong now, a module of the health report. */
@@ -339,7 +345,7 @@ public final class Names implements AutoCloseable {
     if (isStored) {
       waiting.addAll(asked);
     } else {
-      end(asked, false);
+      FoundNames.end(asked, false);
     }
     if (!isEnforcing && hasWork() && (failed.isEmpty() || nowMs - enforceAtMs >= 0)) {
       enforce(isStored);
@@ -423,7 +429,7 @@ public final class Names implements AutoCloseable {
     waiting = new ArrayList<>();
     writer.sync();
     if (changes.isEmpty()) {
-      end(answers, true);
+      FoundNames.end(answers, true);
       if (!ending.isEmpty()) {
         wake();
       }
@@ -437,7 +443,7 @@ public final class Names implements AutoCloseable {
             (done, failure) -> {
               if (failure == null) { // those who wait do so for no other thread
                 enforced.settle(changes);
-                end(answers, true);
+                FoundNames.end(answers, true);
               }
               thread.execute(() -> onEnforced(changes, answers, failure));
             });
@@ -448,16 +454,6 @@ public final class Names implements AutoCloseable {
     for (int i = 0; i < MOST_ENDING_IN_CHANGE && some.hasNext(); i++) {
       pending.add(some.next());
       some.remove();
-    }
-  }
-
-  private static void end(List<CompletableFuture<Void>> answers, boolean isStored) {
-    for (final CompletableFuture<Void> answer : answers) {
-      if (isStored) {
-        answer.complete(null);
-      } else {
-        answer.completeExceptionally(new OperationException(NOT_STORED));
-      }
     }
   }
 

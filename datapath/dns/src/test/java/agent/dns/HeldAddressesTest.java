@@ -4,6 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.datapath.manager.spec.ModuleHealth.Level;
+import agent.datapath.manager.thread.HealthBoard;
 import agent.dns.NameLookup.Source;
 import agent.policy.NamePattern;
 import agent.types.IpAddress;
@@ -23,7 +25,9 @@ class HeldAddressesTest {
   private static final String WWW = "www.example.com.";
   private static final String API = "api.example.com.";
 
-  private NameCache cache = new NameCache(new NameCache.Limits(60, 2, 3, 100, 3));
+  private long nowNs = 1_000_000;
+  private final HeldShares shares = new HeldShares(() -> nowNs);
+  private NameCache cache = new NameCache(new NameCache.Limits(60, 2, 3, 100, 3), shares);
 
   private static Set<IpAddress> addresses(String... texts) {
     final Set<IpAddress> addresses = new TreeSet<>();
@@ -154,9 +158,100 @@ class HeldAddressesTest {
     assertHas(API, "192.0.2.6");
   }
 
+  private void assertHealth(Level level, String message) {
+    assertEquals(new HealthBoard.Reading(level, message), shares.read());
+  }
+
+  @Test
+  void shouldLeaveOthersTheAddressesThatTheyHoldWhenOneEndpointTakesAllItCan() {
+    cache = new NameCache(new NameCache.Limits(60, 2, 3, 100, 4), shares);
+    add(8, API, START, "2001:db8::8");
+    expire(LATER);
+    sweep("2001:db8::8");
+    final Set<String> used = new TreeSet<>(Set.of("2001:db8::8"));
+    for (int i = 1; i <= 9; i++) {
+      used.add("192.0.2." + i);
+      add(7, "n" + i + ".example.com.", START.plusSeconds(i), "192.0.2." + i);
+      expire(LATER.plusSeconds(i));
+      sweep(used.toArray(String[]::new));
+    }
+    assertHas(API, "2001:db8::8");
+    assertHas("n6.example.com.");
+    assertHas("n7.example.com.", "192.0.2.7");
+    assertHas("n8.example.com.", "192.0.2.8");
+    assertHas("n9.example.com.", "192.0.2.9");
+    assertEquals(4, shares.held());
+    assertEquals(6, shares.givenUp());
+    assertHealth(
+        Level.DEGRADED,
+        "share of the held addresses is used up:"
+            + " endpoint 7 (6 given up that connections may use)");
+    add(8, WWW, START.plusSeconds(10), "2001:db8::9");
+    expire(LATER.plusSeconds(10));
+    used.add("2001:db8::9");
+    sweep(used.toArray(String[]::new));
+    assertHas(WWW, "2001:db8::9");
+    assertHas(API, "2001:db8::8");
+    assertHas("n7.example.com.");
+    assertHas("n8.example.com.", "192.0.2.8");
+    assertHas("n9.example.com.", "192.0.2.9");
+  }
+
+  @Test
+  void shouldLeaveOthersTheirPlacesAmongThoseThatWaitForASearch() {
+    cache = new NameCache(new NameCache.Limits(60, 10_000, 10), shares);
+    add(8, API, START, "2001:db8::8", "192.0.2.8");
+    expire(LATER);
+    final int most = HeldAddresses.MOST_WAITING;
+    fill(0, most);
+    assertHas(API, "2001:db8::8", "192.0.2.8");
+    assertEquals(most - 2, cache.addressesOf(WWW).size());
+    assertFalse(cache.addressesOf(WWW).contains(IpAddress.ofIpv4(1)), "it waited longest");
+    assertEquals(most, shares.held());
+    assertEquals(2, shares.givenUp());
+    sweep("2001:db8::8", "192.0.2.8");
+    assertHas(API, "2001:db8::8", "192.0.2.8");
+    assertEquals(2, shares.held());
+    assertEquals(2, shares.givenUp(), "what no connection uses is no loss");
+  }
+
+  @Test
+  void shouldTellEndpointsThatGaveUpAddressesForHalfAMinute() {
+    assertHealth(Level.OK, "no endpoint has used up its share of the held addresses");
+    shares.onGivenUp(9);
+    nowNs += 29_000_000_000L;
+    shares.onGivenUp(0);
+    shares.onGivenUp(9);
+    nowNs += 29_999_999_999L;
+    assertHealth(
+        Level.DEGRADED,
+        "share of the held addresses is used up: no endpoint (1 given up that connections may use),"
+            + " endpoint 9 (2 given up that connections may use)");
+    nowNs++;
+    assertHealth(Level.OK, "no endpoint has used up its share of the held addresses");
+    shares.onGivenUp(5);
+    assertHealth(
+        Level.DEGRADED,
+        "share of the held addresses is used up:"
+            + " endpoint 5 (1 given up that connections may use)");
+    assertEquals(4, shares.givenUp());
+  }
+
+  @Test
+  void shouldNotCountWhatEndsByItself() {
+    add(7, WWW, START, "192.0.2.1", "192.0.2.2");
+    expire(LATER);
+    assertEquals(2, shares.held());
+    add(7, WWW, LATER, "192.0.2.1");
+    assertEquals(1, shares.held());
+    cache.remove(NamePattern.parse("p", "*"));
+    assertEquals(0, shares.held());
+    assertEquals(0, shares.givenUp());
+  }
+
   @Test
   void shouldWantSweepsSoonAndBoundWhatWaitsForThem() {
-    cache = new NameCache(new NameCache.Limits(60, 10_000, 10));
+    cache = new NameCache(new NameCache.Limits(60, 10_000, 10), shares);
     final int most = HeldAddresses.MOST_WAITING;
     assertEquals(Set.of(), fill(0, most / 2));
     assertFalse(cache.isPressing());
@@ -173,7 +268,7 @@ class HeldAddressesTest {
   /** Results of a search are taken in parts, and what they end is handed out in parts, too. */
   @Test
   void shouldJudgeThousandsByOneSearch() {
-    cache = new NameCache(new NameCache.Limits(60, 10, 2_000));
+    cache = new NameCache(new NameCache.Limits(60, 10, 2_000), shares);
     final Set<IpAddress> odd = new TreeSet<>();
     for (int i = 0; i < 1_000; i++) {
       final IpAddress address = IpAddress.ofIpv4(i);

@@ -18,7 +18,8 @@ class NameCacheTest {
   private static final Instant START = Instant.parse("2026-11-20T10:00:00Z");
   private static final String WWW = "www.example.com.";
 
-  private final NameCache cache = new NameCache(new NameCache.Limits(60, 3, 0));
+  private final NameCache cache =
+      new NameCache(new NameCache.Limits(60, 3, 0), new HeldShares(() -> 0));
 
   private static List<IpAddress> addresses(String... texts) {
     return Arrays.stream(texts).map(IpAddress::parse).toList();
@@ -157,7 +158,8 @@ class NameCacheTest {
 
   @Test
   void shouldForgetTheNamesThatWereLookedUpLongestAgo() {
-    final NameCache small = new NameCache(new NameCache.Limits(60, 3, 3, 5, 0));
+    final NameCache small =
+        new NameCache(new NameCache.Limits(60, 3, 3, 5, 0), new HeldShares(() -> 0));
     for (int i = 0; i < 3; i++) {
       small.add(found(small, 7, i + ".example.com.", "192.0.2.1"));
     }
@@ -178,7 +180,8 @@ class NameCacheTest {
 
   @Test
   void shouldForgetNamesOfTheEndpointThatHasTooManyAlone() {
-    final NameCache small = new NameCache(new NameCache.Limits(60, 3, 3, 100, 0));
+    final NameCache small =
+        new NameCache(new NameCache.Limits(60, 3, 3, 100, 0), new HeldShares(() -> 0));
     small.add(found(small, 8, "0.example.com.", "192.0.2.1"));
     small.add(found(small, 8, "1.example.com.", "192.0.2.1"));
     for (int i = 0; i < 5; i++) {

@@ -9,7 +9,7 @@ import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 
-/** Metrics of the domain: endpoints by state, identities, leases, policy revision. */
+/** Metrics of the domain: endpoints by state, identities, leases, policy revision, names. */
 public final class DomainMetricSource implements MetricRegistry.Source {
   private final StartedParts parts;
   private final IdentityAllocator identities;
@@ -49,6 +49,14 @@ public final class DomainMetricSource implements MetricRegistry.Source {
         MetricFamily.gauge(
             "agent_policy_revision",
             "Revision of the policy",
-            parts.policy().get(List.of()).revision()));
+            parts.policy().get(List.of()).revision()),
+        MetricFamily.gauge(
+            "agent_held_addresses",
+            "Addresses of names whose time is over, and that connections may use",
+            parts.names().heldShares().held()),
+        MetricFamily.counter(
+            "agent_held_addresses_given_up_total",
+            "Held addresses given up, since an endpoint had more than its share",
+            parts.names().heldShares().givenUp()));
   }
 }

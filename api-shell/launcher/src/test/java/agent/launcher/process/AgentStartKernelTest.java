@@ -36,6 +36,7 @@ class AgentStartKernelTest {
           "dp-maps",
           "dp-programs",
           "endpoints",
+          "held-addresses",
           "host-routing",
           "kernel",
           "masquerade-ports",

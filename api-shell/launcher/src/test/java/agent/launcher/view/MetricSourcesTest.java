@@ -3,6 +3,10 @@ package agent.launcher.view;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.dns.NameLookup;
+import agent.dns.NameStore;
+import agent.dns.Names;
+import agent.dns.NamesContext;
 import agent.endpoint.PolicyService;
 import agent.endpoint.state.EndpointState;
 import agent.identity.LabelSet;
@@ -22,11 +26,13 @@ import agent.server.metrics.MetricText;
 import agent.types.IpAddress;
 import agent.types.Prefix;
 import agent.types.ServiceName;
+import java.time.Instant;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
 /** Names, units and values of the metrics of the domain and of the process. */
@@ -50,23 +56,6 @@ class MetricSourcesTest {
             .with(1, EndpointState.NOT_READY)
             .with(2, EndpointState.READY)
             .with(3, EndpointState.READY);
-    final StartedParts parts =
-        new StartedParts(
-            null,
-            null,
-            null,
-            null,
-            null,
-            ipam,
-            null,
-            null,
-            endpoints,
-            new Revision(77),
-            null,
-            null,
-            null,
-            null,
-            List.of());
     assertEquals(
         """
         # HELP agent_endpoints Endpoints, by state
@@ -82,8 +71,54 @@ class MetricSourcesTest {
         # HELP agent_policy_revision Revision of the policy
         # TYPE agent_policy_revision gauge
         agent_policy_revision 77
+        # HELP agent_held_addresses Addresses of names whose time is over, and that connections may use
+        # TYPE agent_held_addresses gauge
+        agent_held_addresses 6000
+        # HELP agent_held_addresses_given_up_total Held addresses given up, since an endpoint had more than its share
+        # TYPE agent_held_addresses_given_up_total counter
+        agent_held_addresses_given_up_total 9
         """,
-        MetricText.PROMETHEUS.write(new DomainMetricSource(parts, identities).collect()));
+        MetricText.PROMETHEUS.write(
+            new DomainMetricSource(parts(ipam, endpoints, heldNames(6_009)), identities)
+                .collect()));
+  }
+
+  private static StartedParts parts(Ipam ipam, EndpointList endpoints, Names names) {
+    return new StartedParts(
+        null,
+        null,
+        null,
+        null,
+        null,
+        ipam,
+        null,
+        null,
+        endpoints,
+        new Revision(77),
+        null,
+        names,
+        null,
+        null,
+        List.of());
+  }
+
+  /** Names of one endpoint that a previous run held, more than can wait for a search. */
+  private static Names heldNames(int count) {
+    final NameStore store = NameStore.inMemory();
+    store.save(
+        IntStream.range(0, count)
+            .mapToObj(
+                i ->
+                    new NameLookup(
+                        "www.example.com.",
+                        List.of(IpAddress.ofIpv4(i)),
+                        5,
+                        Instant.EPOCH,
+                        Instant.EPOCH,
+                        NameLookup.Source.CONNECTION,
+                        7))
+            .toList());
+    return Names.open(new NamesContext().store(store).mostHeld(10).conclude());
   }
 
   @Test
