@@ -163,8 +163,7 @@ __global int network_tagged(struct __sk_buff *skb)
 static __always_inline bool network_may_deliver(const struct conntrack_entry *entry, enum conntrack_side source_side,
 						const struct segment *segment, __u64 now)
 {
-	return likely(entry->delivery_kind[source_side] == CONNTRACK_TO_NEIGHBOUR &&
-		      !(entry->flags & CONNTRACK_IN_STACK) &&
+	return likely(entry_bypasses_stack(entry, source_side) && !(entry->flags & CONNTRACK_IN_STACK) &&
 		      (likely(!entry_is_frontend(entry)) || rewrite_applies(entry, source_side)) &&
 		      conntrack_is_current(entry) && !conntrack_is_expired(entry, now) &&
 		      !conntrack_is_reopened(entry->flags, source_side, segment->protocol, segment->tcp_flags));

@@ -108,14 +108,13 @@ static __always_inline bool balanced_route(struct xdp_md *context, const struct 
 	route->ifindex = context->ingress_ifindex;
 	route->tot_len = packet->bytes;
 	route->l4_protocol = packet->key.protocol;
+	route_set_class(route, packet->ipv4, packet->traffic_class);
 	if (packet->ipv4) {
 		route->family = KERNEL_FAMILY_IPV4;
-		route->tos = packet->traffic_class;
 		route->ipv4_src = to->source.v4;
 		route->ipv4_dst = to->destination.v4;
 	} else {
 		route->family = KERNEL_FAMILY_IPV6;
-		route->flowinfo = bpf_htonl((__u32)packet->traffic_class << 20);
 		copy_address(route->ipv6_src, &to->source);
 		copy_address(route->ipv6_dst, &to->destination);
 	}

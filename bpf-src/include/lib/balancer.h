@@ -135,16 +135,15 @@ static __always_inline long balancer_route(struct xdp_md *context, const struct 
 	__builtin_memset(route, 0, sizeof(*route));
 	route->ifindex = context->ingress_ifindex;
 	route->tot_len = packet->bytes + outer_bytes(packet);
+	route_set_class(route, packet->ipv4, packet->traffic_class);
 	if (packet->ipv4) {
 		route->family = KERNEL_FAMILY_IPV4;
 		route->l4_protocol = IPPROTO_IPIP;
-		route->tos = packet->traffic_class;
 		route->ipv4_src = *(const volatile __be32 *)balancer_config.source4;
 		route->ipv4_dst = ((const __be32 *)flow->address)[3];
 	} else {
 		route->family = KERNEL_FAMILY_IPV6;
 		route->l4_protocol = IPPROTO_IPV6;
-		route->flowinfo = bpf_htonl((__u32)packet->traffic_class << 20);
 		unrolled
 		for (int i = 0; i < 4; i++)
 			route->ipv6_src[i] = ((const volatile __u32 *)balancer_config.source6)[i];

@@ -164,7 +164,7 @@ __global int direct_open(const struct packet *packet, struct judgement *judgemen
 	entry->bytes[1] = tuple_hash(packet->source.halves, judgement->frontend.halves, packet->source_port_be,
 				     judgement->frontend_port_be, packet->protocol);
 	entry->flags |= CONNTRACK_SEEN_REPLY | (judgement->overflow ? CONNTRACK_OVERFLOW : 0);
-	entry_set_device(entry, side != CONNTRACK_LOW, device);
+	entry_set_device(entry, side != CONNTRACK_LOW, device, judgement->route_class);
 	return frontend_put(packet, judgement, entry) ? DROP_CONNTRACK_FULL : DROP_NONE;
 }
 

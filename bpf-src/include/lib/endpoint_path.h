@@ -120,12 +120,13 @@ static __always_inline __u32 conntrack_peer_of(const struct conntrack_entry *ent
 	return entry->delivery_kind[to] == CONNTRACK_TO_PEER ? entry->delivery_index[to] : 0;
 }
 
-/* Sends a packet of the endpoint by a device of the network. */
+/* Sends a packet of the endpoint by a device of the network; 0: the stack sends it. */
 static __always_inline int endpoint_send(struct __sk_buff *skb, const struct endpoint_entry *endpoint, __u8 family,
 					 __u32 ifindex)
 {
 	metrics_count(METRICS_EGRESS, DROP_NONE, skb->len);
-	return frame_is_to_gateway(skb, endpoint) ? deliver_to_neighbour(skb, family, ifindex) : ACTION_PASS;
+	return likely(ifindex) && frame_is_to_gateway(skb, endpoint) ? deliver_to_neighbour(skb, family, ifindex)
+								     : ACTION_PASS;
 }
 
 /*
@@ -210,8 +211,8 @@ static __always_inline int endpoint_forward_quickly(struct __sk_buff *skb, const
 {
 	const enum conntrack_side destination = 1 - source_side;
 
-	if (hook == METRICS_EGRESS && entry->delivery_kind[destination] == CONNTRACK_TO_NEIGHBOUR)
-		return endpoint_send(skb, endpoint, family, entry->delivery_index[destination]);
+	if (hook == METRICS_EGRESS && entry_bypasses_stack(entry, destination))
+		return endpoint_send(skb, endpoint, family, route_of_packet(skb, endpoint, entry, destination, family));
 	return endpoint_forward(skb, endpoint, family, hook, conntrack_peer_of(entry, source_side));
 }
 
@@ -223,7 +224,8 @@ static __always_inline int endpoint_send_rewritten(struct __sk_buff *skb, const 
 						   const struct conntrack_entry *entry, __u8 family, __u8 protocol,
 						   __u32 ifindex)
 {
-	if (!frame_is_to_gateway(skb, endpoint) || !deliver_fits(skb, ifindex) || !deliver_lives(skb, family)) {
+	if (!ifindex || !frame_is_to_gateway(skb, endpoint) || !deliver_fits(skb, ifindex) ||
+	    !deliver_lives(skb, family)) {
 		metrics_count(METRICS_EGRESS, DROP_NONE, skb->len);
 		return ACTION_PASS;
 	}
@@ -259,10 +261,9 @@ __global int endpoint_follow_rewritten(struct __sk_buff *skb, const struct endpo
 	if (unlikely(!rests))
 		endpoint_advance(skb, endpoint, entry, side, family, segment, hook, now);
 	endpoint_account(skb, endpoint, entry, side, hook);
-	if (hook == METRICS_EGRESS && !rewrite_destination(entry) &&
-	    entry->delivery_kind[1 - side] == CONNTRACK_TO_NEIGHBOUR)
+	if (hook == METRICS_EGRESS && !rewrite_destination(entry) && entry_bypasses_stack(entry, 1 - side))
 		return endpoint_send_rewritten(skb, endpoint, entry, family, segment->protocol,
-					       entry->delivery_index[1 - side]);
+					       route_of_packet(skb, endpoint, entry, 1 - side, family));
 	if (source_rewrite_is_due(skb, endpoint, entry, side, hook, conntrack_peer_of(entry, side)) &&
 	    rewrite_quickly(skb, entry, family, segment->protocol))
 		return action_drop(DROP_MALFORMED);

@@ -30,7 +30,8 @@ struct judgement {
 	__be16 frontend_port_be; /* where a translated packet was sent to, or the port of a masqueraded one */
 	__u8 forwarding;         /* of the service, enum service_forwarding */
 	__u8 nat46;              /* enum nat46_side */
-	__u8 reserved[2];
+	__u8 route_class;        /* of the packets that leave by the device (lib/route.h) */
+	__u8 reserved;
 	__u32 service_id;
 	union address frontend;
 };
@@ -127,14 +128,14 @@ static __always_inline __u64 conntrack_expiry(const struct judgement *judgement,
 }
 
 static __always_inline void entry_set_way(struct conntrack_entry *entry, enum conntrack_side side, __u32 outside,
-					  __u16 device)
+					  const struct judgement *judgement)
 {
 	if (!(entry->flags & outside)) {
 		entry->delivery_kind[side] = CONNTRACK_TO_PEER;
 		entry->delivery_index[side] = entry->party[side];
-	} else if (device) {
-		entry->delivery_kind[side] = CONNTRACK_TO_NEIGHBOUR;
-		entry->delivery_index[side] = device;
+	} else if (judgement->device) {
+		entry->delivery_kind[side] = CONNTRACK_TO_NEIGHBOUR | judgement->route_class;
+		entry->delivery_index[side] = judgement->device;
 	}
 }
 
@@ -144,8 +145,8 @@ __global int entry_set_ways(struct conntrack_entry *entry, const struct judgemen
 	if (!entry || !judgement || !(judgement->options & OPTION_HOST_ROUTING) ||
 	    (node_config.enable_nat46 && entry->flags & CONNTRACK_NAT46))
 		return 0;
-	entry_set_way(entry, CONNTRACK_LOW, CONNTRACK_OUTSIDE_LOW, judgement->device);
-	entry_set_way(entry, CONNTRACK_HIGH, CONNTRACK_OUTSIDE_HIGH, judgement->device);
+	entry_set_way(entry, CONNTRACK_LOW, CONNTRACK_OUTSIDE_LOW, judgement);
+	entry_set_way(entry, CONNTRACK_HIGH, CONNTRACK_OUTSIDE_HIGH, judgement);
 	return 0;
 }
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* Numbers of IP for which no header of the kernel's API has a name that programs can include. */
+/* What of IP no header of the kernel's API has in a form that programs can include: numbers, lookups of routes. */
 #ifndef AGENT_LIB_IP_H
 #define AGENT_LIB_IP_H
+
+#include "lib/compiler.h"
 
 /* Families in structs of the kernel; the programs' own are in lib/packet.h. */
 #define KERNEL_FAMILY_IPV4 2  /* AF_INET */
@@ -13,5 +15,14 @@
 #define IP_LARGEST_BYTES 65535
 
 #define OUTER_HOPS 64 /* of headers in which packets are encapsulated */
+
+/* Has a lookup find the route of packets of a traffic class, which rules and routes may be for. */
+static __always_inline void route_set_class(struct bpf_fib_lookup *route, bool ipv4, __u32 traffic_class)
+{
+	if (ipv4)
+		route->tos = traffic_class;
+	else
+		route->flowinfo = bpf_htonl((traffic_class & 0xff) << 20);
+}
 
 #endif

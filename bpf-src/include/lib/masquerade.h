@@ -134,7 +134,10 @@ __global int judgement_route(struct __sk_buff *skb, const struct packet *packet,
 
 	if (!leaves && !bypasses)
 		return 0;
-	found = route_find(skb, packet->family, (hook & 1) == METRICS_INGRESS, endpoint->ifindex);
+	if ((hook & 1) == METRICS_EGRESS)
+		judgement->route_class = route_class(skb, packet->family);
+	found = route_find(skb, packet->family, (hook & 1) == METRICS_INGRESS, endpoint->ifindex,
+			   judgement->route_class);
 	if (bypasses && !(found & ROUTE_BY_STACK))
 		judgement->device = found;
 	if (leaves && judgement->translated) {

@@ -125,6 +125,14 @@ static __always_inline int own_relay_advance(struct __sk_buff *skb, struct connt
 	return change;
 }
 
+/* Has a flow to a backend outside take the route of the packets of the class that this one has. */
+static __always_inline void own_relay_follow_class(struct __sk_buff *skb, struct conntrack_entry *entry,
+						   enum conntrack_side side, __u8 family)
+{
+	if (!entry_is_to_workload(entry, side))
+		relay_follow_class(skb, entry, side, family);
+}
+
 /* The complete path of a packet of a workload that the quick parser reads; returns an action or OWN_RELAY_OPENS. */
 __global int own_relay_quickly(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
 			       struct conntrack_entry *entry, const struct segment *segment, __u64 now)
@@ -133,8 +141,11 @@ __global int own_relay_quickly(struct __sk_buff *skb, const struct endpoint_entr
 		return OWN_RELAY_OPENS;
 
 	const __u8 family = skb->protocol == bpf_htons(ETH_P_IP) ? FAMILY_IPV4 : FAMILY_IPV6;
-	const __u32 way = entry_way(entry, segment->source_side & 1);
+	const enum conntrack_side side = segment->source_side & 1;
+	__u32 way;
 
+	own_relay_follow_class(skb, entry, side, family);
+	way = entry_way(entry, side);
 	if (!frame_is_to_gateway(skb, endpoint) || !own_relay_passes(skb, way, family))
 		return OWN_RELAY_OPENS;
 	if (relay_rewrite_quickly(skb, entry, family, segment->protocol))
@@ -281,7 +292,7 @@ __global int own_relay_advance_slowly(struct __sk_buff *skb, const struct packet
 }
 
 /* Rewrites a packet of a workload as its entry says; returns 0, or the action where that may not be. */
-__global int own_relay_rewrite(struct __sk_buff *skb, const struct packet *packet, const struct conntrack_entry *entry)
+__global int own_relay_rewrite(struct __sk_buff *skb, const struct packet *packet, struct conntrack_entry *entry)
 {
 	struct judge_scratch *memory = scratch();
 	enum conntrack_side side;
@@ -290,6 +301,7 @@ __global int own_relay_rewrite(struct __sk_buff *skb, const struct packet *packe
 	if (!packet || !entry || !memory)
 		return action_drop(DROP_NO_ENDPOINT);
 	side = packet_conntrack_side(packet) & 1;
+	own_relay_follow_class(skb, entry, side, packet->family);
 	way = entry_way(entry, side);
 	if (!own_relay_passes(skb, way, packet->family))
 		return own_relay_refuse(way);

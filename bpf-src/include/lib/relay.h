@@ -84,8 +84,8 @@ __global int relay_rewrite_error(struct __sk_buff *skb, const struct packet *err
 	       error_rewrite_fails(skb, error, &memory->quoted, other);
 }
 
-/* Returns the device of the network by which packets to an address leave, or 0. */
-__global int relay_device(struct __sk_buff *skb, const union address *to, __u32 family)
+/* Returns the device of the network by which packets of a traffic class to an address leave, or 0. */
+__global int relay_device(struct __sk_buff *skb, const union address *to, __u32 family, __u32 traffic_class)
 {
 	struct bpf_fib_lookup route = { .ifindex = skb->ifindex, .tot_len = 1 };
 	__u32 device;
@@ -100,6 +100,7 @@ __global int relay_device(struct __sk_buff *skb, const union address *to, __u32 
 		route.family = KERNEL_FAMILY_IPV6;
 		copy_address(route.ipv6_dst, to);
 	}
+	route_set_class(&route, family == FAMILY_IPV4, traffic_class);
 	result = bpf_fib_lookup(skb, &route, sizeof(route), 0);
 	if (result != BPF_FIB_LKUP_RET_SUCCESS && result != BPF_FIB_LKUP_RET_NO_NEIGH)
 		return 0;
@@ -135,7 +136,7 @@ __global int relay_prepare(const struct packet *packet, const struct judgement *
 	entry_set_rewrite_other(entry, &shown->source, &packet->source, packet->source_port_be);
 	if (judgement->overflow)
 		entry->flags |= CONNTRACK_OVERFLOW;
-	entry_set_device(entry, side == CONNTRACK_LOW, to_client);
+	entry_set_device(entry, side == CONNTRACK_LOW, to_client, 0);
 	return true;
 }
 
@@ -151,7 +152,7 @@ __global int relay_open_frontend(const struct packet *packet, struct judgement *
 	entry = &memory->entry;
 	side = frontend_begin_entry(entry, packet, judgement);
 	entry_set_rewrite_other(entry, &packet->source, &memory->quoted.source, memory->quoted.source_port_be);
-	entry_set_device(entry, side != CONNTRACK_LOW, to_backend);
+	entry_set_device(entry, side != CONNTRACK_LOW, to_backend, judgement->route_class);
 	if (judgement->overflow)
 		entry->flags |= CONNTRACK_OVERFLOW;
 	return frontend_put(packet, judgement, entry) ? DROP_CONNTRACK_FULL : DROP_NONE;
@@ -176,8 +177,9 @@ __global int relay_open(struct __sk_buff *skb, const struct packet *packet, stru
 	if (!packet || !judgement)
 		return DROP_SERVICE_UNSERVED;
 	judgement->overflow = endpoint_flow_overflows(packet, judgement); /* of both entries */
-	to_client = relay_device(skb, &packet->source, packet->family);
-	to_backend = relay_device(skb, &packet->destination, packet->family);
+	judgement->route_class = route_class(skb, packet->family);
+	to_client = relay_device(skb, &packet->source, packet->family, 0);
+	to_backend = relay_device(skb, &packet->destination, packet->family, judgement->route_class);
 	if (to_backend && direct_is_due(packet, judgement))
 		return direct_open(packet, judgement, to_backend);
 	if (!to_client || !to_backend || !relay_prepare(packet, judgement, to_client, to_backend))
@@ -227,17 +229,58 @@ __global int relay_refuse_quickly(struct __sk_buff *skb, __u32 family, __u32 dev
 	return relay_refuse(skb, &packet, device, outer);
 }
 
+/* Has packets of a traffic class to a side of the flow leave by a device. */
+static __always_inline void relay_set_device(struct conntrack_entry *entry, enum conntrack_side to, __u32 device,
+					     __u32 traffic_class)
+{
+	WRITE_ONCE(entry->delivery_index[to], (__u16)device);
+	WRITE_ONCE(entry->delivery_kind[to], CONNTRACK_TO_NEIGHBOUR | (__u8)traffic_class);
+}
+
 /* Refreshes the device by which packets of a flow leave; the packet is rewritten already. */
 __global int relay_refresh(struct __sk_buff *skb, struct conntrack_entry *entry, __u32 side, __u32 family)
 {
+	const __u32 traffic_class = route_class(skb, family);
 	__u32 device;
 
 	if (!entry)
 		return 0;
-	device = route_find(skb, family, false, skb->ifindex) & ~ROUTE_BY_STACK;
+	device = route_find(skb, family, false, skb->ifindex, traffic_class) & ~ROUTE_BY_STACK;
 	if (device)
-		WRITE_ONCE(entry->delivery_index[1 - (side & 1)], (__u16)device);
+		relay_set_device(entry, 1 - (side & 1), device, traffic_class);
 	return 0;
+}
+
+/* Has a flow take the route of the packets of another class; the packet is not rewritten yet. */
+__global int relay_change_class(struct __sk_buff *skb, struct conntrack_entry *entry, __u32 side, __u32 family,
+				__u32 traffic_class)
+{
+	union address to;
+	__u32 device;
+
+	if (!entry)
+		return 0;
+	if (rewrite_destination(entry))
+		copy_address(&to, entry->rewrite_address);
+	else
+		copy_address(&to, entry->packets);
+	device = relay_device(skb, &to, family, traffic_class);
+	if (device)
+		relay_set_device(entry, 1 - (side & 1), device, traffic_class);
+	return 0;
+}
+
+/*
+ * Makes the device of a flow that of the packets of the class that this one has, which is not rewritten yet. A flow
+ * whose packets are of two classes has a lookup for each change.
+ */
+static __always_inline void relay_follow_class(struct __sk_buff *skb, struct conntrack_entry *entry,
+					       enum conntrack_side side, __u8 family)
+{
+	const __u32 traffic_class = route_class_quickly(skb, family);
+
+	if (route_is_of_other_class(entry, 1 - side, traffic_class))
+		relay_change_class(skb, entry, side, family, traffic_class);
 }
 
 /* Sends a packet on that is rewritten; returns an action. */
@@ -321,16 +364,11 @@ __global int direct_send(struct __sk_buff *skb, struct conntrack_entry *entry, c
 	if (!entry || !segment)
 		return TC_ACT_SHOT;
 
+	const __u8 family = skb->protocol == bpf_htons(ETH_P_IP) ? FAMILY_IPV4 : FAMILY_IPV6;
 	const enum conntrack_side side = segment->source_side & 1;
-	union address backend;
-	__u32 device;
 
-	if (!conntrack_rests(entry, side, segment, now) && direct_advance(entry, segment, now) == CONNTRACK_REFRESHED) {
-		copy_address(&backend, entry->rewrite_address);
-		device = relay_device(skb, &backend, skb->protocol == bpf_htons(ETH_P_IP) ? FAMILY_IPV4 : FAMILY_IPV6);
-		if (device)
-			WRITE_ONCE(entry->delivery_index[1 - side], (__u16)device);
-	}
+	if (!conntrack_rests(entry, side, segment, now) && direct_advance(entry, segment, now) == CONNTRACK_REFRESHED)
+		relay_change_class(skb, entry, side, family, route_class_quickly(skb, family));
 	return direct_forward(skb, entry, entry->delivery_index[1 - side]);
 }
 
@@ -343,10 +381,12 @@ __global int relay_quickly(struct __sk_buff *skb, struct conntrack_entry *entry,
 
 	const __u8 family = skb->protocol == bpf_htons(ETH_P_IP) ? FAMILY_IPV4 : FAMILY_IPV6;
 	const enum conntrack_side side = segment->source_side & 1;
-	const __u32 device = entry->delivery_index[1 - side];
+	__u32 device;
 
 	if (!relay_holds(entry, segment, side, now) || (rewrite_destination(entry) && !conntrack_is_current(entry)))
 		return NETWORK_JUDGE;
+	relay_follow_class(skb, entry, side, family);
+	device = entry->delivery_index[1 - side];
 	if (entry_is_direct(entry))
 		return direct_passes(skb, family, device)
 			       ? direct_send(skb, entry, segment, now)
@@ -375,8 +415,9 @@ __global int relay_slowly(struct __sk_buff *skb, const struct packet *packet)
 	entry = conntrack_find(packet);
 	if (!entry || !relay_holds(entry, &segment, side, now))
 		return NETWORK_JUDGE;
-	device = entry->delivery_index[1 - side];
 	deliver_prepare(skb);
+	relay_follow_class(skb, entry, side, packet->family);
+	device = entry->delivery_index[1 - side];
 	if (packet->first_fragment)
 		network_remember(skb, packet, 0);
 	if (entry_is_direct(entry))

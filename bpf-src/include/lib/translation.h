@@ -34,10 +34,14 @@ static __always_inline void entry_set_rewrite(struct conntrack_entry *entry, enu
 #define RELAY_TO_WORKLOAD 0x10000 /* in the place of a device, with an endpoint id: to that workload */
 #define RELAY_TRANSLATES 0x20000  /* with that: as IPv6 packets (lib/nat46.h) */
 
-/* Sets the device by which packets to a side of the flow leave, or their workload, without an index that is variable. */
-static __always_inline void entry_set_device(struct conntrack_entry *entry, bool to_low, __u32 device)
+/*
+ * Sets the device by which packets of a traffic class to a side of the flow leave, or their workload, without an index
+ * that is variable.
+ */
+static __always_inline void entry_set_device(struct conntrack_entry *entry, bool to_low, __u32 device,
+					     __u8 traffic_class)
 {
-	const __u8 kind = device & RELAY_TO_WORKLOAD ? CONNTRACK_TO_PEER : CONNTRACK_TO_NEIGHBOUR;
+	const __u8 kind = device & RELAY_TO_WORKLOAD ? CONNTRACK_TO_PEER : CONNTRACK_TO_NEIGHBOUR | traffic_class;
 
 	if (to_low) {
 		entry->delivery_kind[CONNTRACK_LOW] = kind;

@@ -106,7 +106,15 @@ enum conntrack_delivery {
 	CONNTRACK_TO_PEER = 1,      /* into the workload's namespace; the index is an endpoint id */
 	CONNTRACK_TO_NEIGHBOUR = 2, /* out by a device; the index is its interface index */
 	CONNTRACK_TO_TUNNEL = 3,    /* the index is that of a node */
-	CONNTRACK_TO_PROXY = 4,     /* the index is the port of the proxy */
+};
+
+/*
+ * The parts of delivery_kind[] for an outside address: the delivery, and the traffic class, without ECN, of the packets
+ * that it was found for (lib/route.h).
+ */
+enum conntrack_delivery_part {
+	CONNTRACK_DELIVERY = 0x03,
+	CONNTRACK_DELIVERY_CLASS = 0xfc,
 };
 
 /* Which part of which packets an entry rewrites; bits. */
@@ -142,7 +150,7 @@ struct conntrack_entry {
 	__u16 party[2];
 	__u32 flags;
 	__u16 delivery_index[2];
-	__u8 delivery_kind[2];    /* enum conntrack_delivery */
+	__u8 delivery_kind[2];    /* enum conntrack_delivery, enum conntrack_delivery_part */
 	__u8 drop_reason;         /* enum drop_reason of a denied flow */
 	__u8 rewrite;             /* enum conntrack_rewrite */
 	__u8 rewrite_address[16]; /* an IPv4 address is in the first four bytes */

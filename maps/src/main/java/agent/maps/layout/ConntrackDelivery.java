@@ -12,9 +12,7 @@ public enum ConntrackDelivery implements Numbered {
   /** Out by a device; the index is its interface index. */
   TO_NEIGHBOUR(2),
   /** The index is that of a node. */
-  TO_TUNNEL(3),
-  /** The index is the port of the proxy. */
-  TO_PROXY(4);
+  TO_TUNNEL(3);
 
   public static final EnumSpec ENUM = EnumSpec.of("conntrack_delivery", "CONNTRACK_", values());
 

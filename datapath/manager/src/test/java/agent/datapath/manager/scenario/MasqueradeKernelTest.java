@@ -4,10 +4,12 @@ import static agent.datapath.manager.scenario.Family.slow;
 import static agent.datapath.manager.scenario.ScenarioHost.ALICE;
 import static agent.datapath.manager.scenario.ScenarioHost.BOB;
 import static agent.datapath.manager.scenario.ScenarioHost.FAR;
+import static agent.datapath.manager.scenario.ScenarioHost.HOST;
 import static agent.datapath.manager.scenario.ScenarioHost.NODE;
 import static agent.datapath.manager.scenario.ScenarioHost.PEER;
 import static agent.datapath.manager.scenario.ScenarioHost.STRANGER;
 import static agent.datapath.manager.scenario.ScenarioNetwork.DEVICE;
+import static agent.datapath.manager.scenario.ScenarioNetwork.OTHER_DEVICE;
 import static agent.datapath.manager.scenario.ScenarioNode.DEVICE_MAC;
 import static agent.datapath.manager.scenario.WorkloadPolicy.SCTP;
 import static agent.datapath.manager.scenario.WorkloadPolicy.TCP;
@@ -78,6 +80,23 @@ class MasqueradeKernelTest {
           }
         }
       }
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldGiveAFlowTheAddressOfTheDeviceThatItsTrafficClassLeavesBy(Family family) {
+    node.masquerade(OTHER_DEVICE, HOST).network().routeByClass(0x10, PEER, OTHER_DEVICE);
+    for (final ScenarioHost own : List.of(NODE, HOST)) {
+      final int port = own == NODE ? OWN : OWN + 1;
+      final int trafficClass = own == NODE ? 0 : 0x10;
+      for (int i = 0; i < 2; i++) {
+        final Outcome outcome =
+            node.fromWorkload(
+                ALICE, sent(family, ALICE, port, PEER, UDP, true).trafficClass(trafficClass));
+        assertEquals(i == 0 ? Outcome.PASS : Outcome.REDIRECT, outcome.action());
+      }
+      assertNotNull(node.flows().find(family, own, port, PEER, PORT, UDP), own::toString);
     }
   }
 

@@ -315,6 +315,22 @@ class MasqueradedServiceKernelTest {
     }
   }
 
+  @ParameterizedTest
+  @EnumSource
+  void shouldSendByTheRouteOfTheTrafficClass(Family family) {
+    serve(family, UDP, PEER);
+    node.masquerade(OTHER_DEVICE, HOST).network().routeByClass(0x10, PEER, OTHER_DEVICE);
+    for (int i = 0; i < 4; i++) {
+      for (final int trafficClass : new int[] {0, 0x11}) {
+        node.fromWorkload(ALICE, query(family, ALICE, UDP, i < 2).trafficClass(trafficClass))
+            .leavesAs(served(family, ALICE, CLIENT, PEER, UDP, i < 2).trafficClass(trafficClass));
+        assertEquals(
+            trafficClass == 0 ? DEVICE : OTHER_DEVICE,
+            node.flows().find(family, ALICE, CLIENT, STRANGER, PORT, UDP).responderId());
+      }
+    }
+  }
+
   /** The network sends nothing from the address of a workload. */
   @ParameterizedTest
   @EnumSource

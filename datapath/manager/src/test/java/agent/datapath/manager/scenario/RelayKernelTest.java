@@ -43,6 +43,7 @@ class RelayKernelTest {
   private static final int PORT = 30080;
   private static final int SERVED = 8080;
   private static final int CLIENT = 40000;
+  private static final int MARKED = 0x10;
   private static final String ROUTER_MAC = "02:00:00:00:07:07";
   private static final int[] PROTOCOLS = {TCP, UDP};
   private static final Server PEERS = new Server(PEER, SERVED);
@@ -407,6 +408,59 @@ class RelayKernelTest {
     serve(family, NODE, UDP, new Server(BOB, SERVED));
     node.fromNetwork(query(family, FAR, NODE, UDP, true))
         .passesUncountedAs(arriving(packet(family, FAR, BOB, UDP, CLIENT, SERVED, true)));
+  }
+
+  /** Also where packets of two classes are of one flow. The other device takes no large ones. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldSendByTheRouteOfTheTrafficClass(Family family) {
+    serve(family, NODE, UDP, PEERS);
+    node.masquerade(OTHER_DEVICE, NODE).network().routeByClass(MARKED, PEER, OTHER_DEVICE);
+    node.network().mtu(OTHER_DEVICE, 1300);
+    for (final ScenarioHost client : List.of(FAR, STRANGER)) {
+      for (final boolean isQuick : new boolean[] {true, false}) {
+        assertWay(family, client, MARKED | 1, isQuick, OTHER_DEVICE);
+        assertWay(family, client, 0, isQuick, DEVICE);
+        assertWay(family, client, MARKED, isQuick, OTHER_DEVICE);
+        node.flows().expireAfter(Duration.ofSeconds(30), family, client, CLIENT, NODE, PORT, UDP);
+        assertWay(family, client, 2, isQuick, DEVICE);
+        node.flows().expireAfter(Duration.ofSeconds(30), family, client, CLIENT, NODE, PORT, UDP);
+        assertWay(family, client, MARKED, isQuick, OTHER_DEVICE);
+      }
+    }
+  }
+
+  private void assertWay(
+      Family family, ScenarioHost client, int trafficClass, boolean isQuick, int device) {
+    final Outcome large =
+        node.fromNetwork(
+            query(family, client, NODE, UDP, isQuick).payloadOf(1400).trafficClass(trafficClass));
+    assertEquals(
+        device == DEVICE ? DropReason.NONE : DropReason.NOT_FORWARDABLE,
+        large.counted(),
+        large::toString);
+    assertEquals(
+        DropReason.NONE,
+        node.fromNetwork(query(family, client, NODE, UDP, isQuick).trafficClass(trafficClass))
+            .counted());
+    assertEquals(device, node.flows().find(family, client, CLIENT, NODE, PORT, UDP).responderId());
+  }
+
+  /** An answer takes the route of its own class to the client, not that of the query. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldSendAnswersByTheRouteOfTheirTrafficClass(Family family) {
+    serve(family, NODE, UDP, PEERS);
+    node.masquerade(OTHER_DEVICE, NODE).network().routeByClass(MARKED, FAR, OTHER_DEVICE);
+    node.network().mtu(OTHER_DEVICE, 1300);
+    node.fromNetwork(query(family, FAR, NODE, UDP, true).trafficClass(MARKED))
+        .leavesAs(relayed(family, UDP, CLIENT, true).trafficClass(MARKED));
+    for (int i = 0; i < 4; i++) {
+      final IpPacket large = answer(family, UDP, CLIENT, i < 2).payloadOf(1400);
+      assertEquals(DropReason.NONE, node.fromNetwork(large).counted());
+      assertEquals(
+          DropReason.NOT_FORWARDABLE, node.fromNetwork(large.trafficClass(MARKED)).counted());
+    }
   }
 
   private void serve(Family family, ScenarioHost frontend, int protocol, Server... servers) {

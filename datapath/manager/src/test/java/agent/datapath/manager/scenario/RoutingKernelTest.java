@@ -28,6 +28,7 @@ class RoutingKernelTest {
   private static final Duration OLD = Duration.ofSeconds(20);
 
   private static final int DEVICE_MTU = 1500;
+  private static final int MARKED = 0x10;
 
   private final ScenarioNode node = new ScenarioNode().withoutPolicy().routed();
 
@@ -203,6 +204,61 @@ class RoutingKernelTest {
       node.fromNetwork(answer(family, PEER)).passesUncounted();
       node.flows().expireAfter(Duration.ofSeconds(5), family, ALICE, 40000, PEER, 53, UDP);
     }
+  }
+
+  /** The low two bits of the byte are no part of the class. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldTakeTheRouteOfTheTrafficClass(Family family) {
+    node.network().routeByClass(MARKED, PEER, OTHER_DEVICE);
+    node.fromWorkload(ALICE, query(family, PEER)).passes();
+    assertBypasses(family, PEER);
+    for (final int trafficClass : new int[] {MARKED, MARKED | 3}) {
+      node.fromWorkload(ALICE, query(family, PEER).trafficClass(trafficClass)).passes();
+      node.fromNetwork(answer(family, PEER).trafficClass(trafficClass)).reaches(ALICE);
+      node.fromWorkload(ALICE, query(family, PEER).trafficClass(3)).leaves();
+    }
+    node.fromWorkload(ALICE, query(family, PEER).trafficClass(0xff - MARKED)).leaves();
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldNotSendPacketsOfOtherClassesByTheRouteOfTheOneThatRefreshesIt(Family family) {
+    node.network().route(PEER, "dev " + ScenarioNetwork.name(OTHER_DEVICE));
+    node.network().routeByClass(MARKED, PEER, DEVICE);
+    node.fromWorkload(ALICE, query(family, PEER).trafficClass(MARKED)).passes();
+    for (int i = 0; i < 2; i++) {
+      node.fromWorkload(ALICE, query(family, PEER).trafficClass(MARKED)).leaves();
+      node.fromWorkload(ALICE, query(family, PEER)).passes();
+      node.fromWorkload(ALICE, query(family, PEER).trafficClass(MARKED | 1)).leaves();
+      refresh(family, PEER);
+      node.fromNetwork(answer(family, PEER)).reaches(ALICE);
+      node.fromWorkload(ALICE, query(family, PEER).trafficClass(MARKED)).leaves();
+      node.fromWorkload(ALICE, query(family, PEER)).passes();
+      refresh(family, PEER);
+    }
+    node.fromWorkload(ALICE, query(family, PEER)).passes();
+    node.fromNetwork(answer(family, PEER)).passesUncounted();
+    node.fromWorkload(ALICE, query(family, PEER)).passes();
+    for (final boolean isQuick : new boolean[] {true, false}) {
+      refresh(family, PEER);
+      final IpPacket marked = query(family, PEER).trafficClass(MARKED);
+      final Outcome outcome = node.fromWorkload(ALICE, Family.slow(isQuick, marked));
+      assertEquals(isQuick ? Outcome.REDIRECT : Outcome.PASS, outcome.action());
+      node.fromWorkload(ALICE, query(family, PEER).trafficClass(MARKED)).leaves();
+      node.fromWorkload(ALICE, query(family, PEER)).passes();
+    }
+  }
+
+  /** The class of its packets says nothing of those of the workload. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldNotTakeTheClassOfThePeerForThatOfTheWorkload(Family family) {
+    node.network().route(family == Family.IPV4 ? ALICE.ipv4 : ALICE.ipv6, "dev lo");
+    node.network().routeByClass(MARKED, PEER, OTHER_DEVICE);
+    node.toWorkload(ALICE, answer(family, PEER).trafficClass(MARKED)).passes();
+    assertBypasses(family, PEER);
+    node.fromWorkload(ALICE, query(family, PEER).trafficClass(MARKED)).passes();
   }
 
   /** ICMP, fragments and packets with options are refreshed by the slow path. */
