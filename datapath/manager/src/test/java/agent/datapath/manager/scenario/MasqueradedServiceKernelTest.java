@@ -17,11 +17,13 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
 
 import agent.datapath.manager.scenario.ScenarioServices.Server;
 import agent.maps.layout.BackendState;
 import agent.maps.layout.DropReason;
 import agent.maps.layout.EndpointOption;
+import agent.maps.layout.MetricsDirection;
 import agent.maps.layout.PolicyDirection;
 import agent.maps.layout.RedirectKind;
 import agent.testkit.IpPacket;
@@ -189,6 +191,36 @@ class MasqueradedServiceKernelTest {
     }
   }
 
+  /** No host behind this node has sent it there. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldDropAnswersWhoseHopLimitExpires(Family family) {
+    for (final int protocol : PROTOCOLS) {
+      serve(family, protocol, PEER);
+      node.fromWorkload(ALICE, query(family, ALICE, protocol, true))
+          .leavesAs(served(family, ALICE, CLIENT, PEER, protocol, true));
+      for (final boolean isQuick : new boolean[] {true, false}) {
+        for (int hops = 0; hops < 2; hops++) {
+          node.fromNetwork(answer(family, CLIENT, PEER, protocol, isQuick).ttl(hops))
+              .dropsFor(DropReason.NOT_FORWARDABLE);
+        }
+        final Outcome last =
+            node.fromNetwork(answer(family, CLIENT, PEER, protocol, isQuick).ttl(2));
+        assertEquals(Outcome.REDIRECT, last.action(), last::toString);
+        assertEquals(DropReason.NONE, last.counted());
+      }
+    }
+  }
+
+  /** A packet to the workload, as its policy says. */
+  private void assertDropped(IpPacket answer, DropReason reason) {
+    final long before = node.packets(MetricsDirection.INGRESS, reason);
+    final Outcome outcome = node.fromNetwork(answer);
+    assertEquals(Outcome.SHOT, outcome.action(), outcome::toString);
+    assertNull(outcome.counted(), outcome::toString);
+    assertEquals(before + 1, node.packets(MetricsDirection.INGRESS, reason));
+  }
+
   /** The policy judges the backend, also for answers that come after a change. */
   @ParameterizedTest
   @EnumSource
@@ -207,8 +239,7 @@ class MasqueradedServiceKernelTest {
       node.policyOf(ALICE).denyTo(PEER, protocol, SERVED);
       node.raiseGeneration(ALICE.id);
       for (int i = 0; i < 2; i++) {
-        assertEquals(
-            Outcome.SHOT, node.fromNetwork(answer(family, CLIENT, PEER, protocol, true)).action());
+        assertDropped(answer(family, CLIENT, PEER, protocol, i == 0), DropReason.POLICY_DENY_RULE);
         node.fromWorkload(ALICE, query(family, ALICE, protocol, true))
             .dropsFor(DropReason.POLICY_DENY_RULE);
       }
@@ -289,9 +320,7 @@ class MasqueradedServiceKernelTest {
       for (final boolean isQuick : new boolean[] {true, false}) {
         node.fromWorkload(ALICE, query(family, ALICE, protocol, isQuick))
             .dropsFor(DropReason.NO_PROXY);
-        assertEquals(
-            Outcome.SHOT,
-            node.fromNetwork(answer(family, CLIENT, PEER, protocol, isQuick)).action());
+        assertDropped(answer(family, CLIENT, PEER, protocol, isQuick), DropReason.NO_PROXY);
       }
     }
   }

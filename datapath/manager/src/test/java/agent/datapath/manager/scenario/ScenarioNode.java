@@ -624,6 +624,11 @@ final class ScenarioNode implements AutoCloseable {
     return counted;
   }
 
+  /** Returns the packets that were counted for a reason. */
+  long packets(MetricsDirection direction, DropReason reason) {
+    return counts(direction)[reason.number()];
+  }
+
   private long[] counts(MetricsDirection direction) {
     assertEquals(0, metrics.refresh());
     final long[] counts = new long[DropReason.values().length];
