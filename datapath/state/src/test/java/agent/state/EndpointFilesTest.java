@@ -7,15 +7,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.datapath.manager.guard.Faults;
 import agent.datapath.manager.spec.ModuleHealth;
-import agent.endpoint.state.DatapathConfiguration;
-import agent.endpoint.state.EndpointAddressing;
-import agent.endpoint.state.EndpointDevice;
 import agent.endpoint.state.EndpointRecord;
-import agent.endpoint.state.ExternalIdentifiers;
-import agent.endpoint.state.WorkloadDescription;
 import agent.policy.spec.NamedPort;
-import agent.types.IpAddress;
-import agent.types.MacAddress;
 import agent.types.OperationException;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
@@ -52,46 +45,30 @@ class EndpointFilesTest {
             new StateFolder<>(folder, "endpoint", new EndpointCodec(), faults), faults);
   }
 
-  private static EndpointRecord endpoint(int id) {
-    final IpAddress address = IpAddress.parse("10.1.0.7");
-    return new EndpointRecord(
-        id,
-        256,
-        new EndpointAddressing(address, null, "default", null, null, null),
-        new ExternalIdentifiers("demo", null, "eth0", null, null, null, null, null, false),
-        new EndpointDevice(
-            "wl0", 3, MacAddress.parse("02:00:00:00:00:01"), MacAddress.parse("02:00:00:00:00:02")),
-        new EndpointRecord.LabelSources(List.of("app=a"), List.of()),
-        new EndpointRecord.Configuration(
-            Map.of(), new DatapathConfiguration(null, null, null, null, null, null)),
-        new WorkloadDescription(null, null, null, null, null),
-        List.of());
-  }
-
   /** The next check writes, since nothing else shows that the disk has room again. */
   @Test
   void shouldWriteForACheckOnlyWhereTheLastWriteFailed() {
-    files.checkWritable(endpoint(7));
+    files.checkWritable(EndpointRecords.endpoint(7));
     assertFalse(Files.exists(path.resolve("7.json")), "nothing has failed");
     isDiskFull = true;
-    assertThrows(OperationException.class, () -> files.save(endpoint(7)));
-    assertThrows(OperationException.class, () -> files.checkWritable(endpoint(7)));
+    assertThrows(OperationException.class, () -> files.save(EndpointRecords.endpoint(7)));
+    assertThrows(OperationException.class, () -> files.checkWritable(EndpointRecords.endpoint(7)));
     assertEquals(List.of(), files.load());
     isDiskFull = false;
-    files.checkWritable(endpoint(7));
-    assertEquals(List.of(endpoint(7)), files.load());
+    files.checkWritable(EndpointRecords.endpoint(7));
+    assertEquals(List.of(EndpointRecords.endpoint(7)), files.load());
     assertEquals(ModuleHealth.Level.OK, faults.read().level());
   }
 
   @Test
   void shouldKeepNamedPortsAndReadFilesWithoutThem() throws IOException {
     final EndpointRecord named =
-        endpoint(7)
+        EndpointRecords.endpoint(7)
             .withNamedPorts(
                 List.of(new NamedPort("dns", 53, "UDP"), new NamedPort("http", 80, "TCP")));
     files.save(named);
-    files.save(endpoint(8));
-    assertEquals(List.of(named, endpoint(8)), files.load());
+    files.save(EndpointRecords.endpoint(8));
+    assertEquals(List.of(named, EndpointRecords.endpoint(8)), files.load());
     final Path file = path.resolve("7.json");
     assertTrue(
         Files.readString(file).contains(",\"namedPorts\":[{\"name\":\"dns\""),
@@ -110,7 +87,7 @@ class EndpointFilesTest {
             new NamedPort("http", 0, "TCP"),
             new NamedPort("http", 65536, "TCP"),
             new NamedPort("http", 80, "ICMP"))) {
-      files.save(endpoint(7).withNamedPorts(List.of(port)));
+      files.save(EndpointRecords.endpoint(7).withNamedPorts(List.of(port)));
       assertEquals(List.of(), files.load());
       assertTrue(
           files.unreadable().get(7).contains("$.namedPorts[0]"), files.unreadable().toString());
@@ -119,13 +96,13 @@ class EndpointFilesTest {
 
   @Test
   void shouldForgetWithEachLoadWhatCanBeReadAgain() throws IOException {
-    files.save(endpoint(7));
+    files.save(EndpointRecords.endpoint(7));
     final byte[] whole = Files.readAllBytes(path.resolve("7.json"));
     Files.writeString(path.resolve("7.json"), "damaged");
     assertEquals(List.of(), files.load());
     assertEquals(Set.of(7), files.unreadable().keySet());
     Files.write(path.resolve("7.json"), whole);
-    assertEquals(List.of(endpoint(7)), files.load());
+    assertEquals(List.of(EndpointRecords.endpoint(7)), files.load());
     assertEquals(Map.of(), files.unreadable());
   }
 

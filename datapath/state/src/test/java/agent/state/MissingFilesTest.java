@@ -9,12 +9,6 @@ import agent.datapath.manager.spec.ModuleHealth.Level;
 import agent.datapath.manager.spec.PrefilterList;
 import agent.dns.NameLookup;
 import agent.endpoint.config.RuntimeOptionsStore.ChangedValue;
-import agent.endpoint.state.DatapathConfiguration;
-import agent.endpoint.state.EndpointAddressing;
-import agent.endpoint.state.EndpointDevice;
-import agent.endpoint.state.EndpointRecord;
-import agent.endpoint.state.ExternalIdentifiers;
-import agent.endpoint.state.WorkloadDescription;
 import agent.ipam.Lease;
 import agent.node.NodeStore.NodeRecord;
 import agent.policy.PolicyState;
@@ -22,7 +16,6 @@ import agent.service.Frontend;
 import agent.service.Service;
 import agent.service.ServiceProtocol;
 import agent.types.IpAddress;
-import agent.types.MacAddress;
 import agent.types.Prefix;
 import agent.types.UnreadableStateException;
 import java.io.IOException;
@@ -131,21 +124,6 @@ class MissingFilesTest {
         NameLookup.Source.LOOKUP);
   }
 
-  private static EndpointRecord endpoint(int id) {
-    return new EndpointRecord(
-        id,
-        256,
-        new EndpointAddressing(IpAddress.parse("10.1.0.7"), null, "default", null, null, null),
-        new ExternalIdentifiers("demo", null, "eth0", null, null, null, null, null, false),
-        new EndpointDevice(
-            "wl0", 3, MacAddress.parse("02:00:00:00:00:01"), MacAddress.parse("02:00:00:00:00:02")),
-        new EndpointRecord.LabelSources(List.of("app=a"), List.of()),
-        new EndpointRecord.Configuration(
-            Map.of(), new DatapathConfiguration(null, null, null, null, null, null)),
-        new WorkloadDescription(null, null, null, null, null),
-        List.of());
-  }
-
   private static Service service(int id) {
     return new Service(
         id,
@@ -230,7 +208,7 @@ class MissingFilesTest {
   @MethodSource("documents")
   void shouldNotMissWhatAFormerReleaseHasRemoved(Kind kind) throws Exception {
     kind.save().of(state);
-    state.endpointStore().save(endpoint(7));
+    state.endpointStore().save(EndpointRecords.endpoint(7));
     reopen();
     remove(kind.file());
     Files.delete(directory.resolve("endpoints/7.json"));
@@ -275,9 +253,9 @@ class MissingFilesTest {
 
   @Test
   void shouldCloseEndpointsWhoseFilesAreMissingUntilTheyAreRemoved() throws Exception {
-    state.endpointStore().save(endpoint(7));
-    state.endpointStore().save(endpoint(8));
-    state.endpointStore().save(endpoint(9));
+    state.endpointStore().save(EndpointRecords.endpoint(7));
+    state.endpointStore().save(EndpointRecords.endpoint(8));
+    state.endpointStore().save(EndpointRecords.endpoint(9));
     state.endpointStore().remove(9);
     reopen();
     delete(directory.resolve("endpoints"));
@@ -288,9 +266,9 @@ class MissingFilesTest {
     final String message = state.faults().read().message();
     assertTrue(message.contains("endpoint 7: ") && message.contains("endpoint 8: "), message);
     store.remove(7);
-    store.save(endpoint(8));
+    store.save(EndpointRecords.endpoint(8));
     reopen();
-    assertEquals(List.of(endpoint(8)), state.endpointStore().load());
+    assertEquals(List.of(EndpointRecords.endpoint(8)), state.endpointStore().load());
     assertEquals(Level.OK, state.faults().read().level());
   }
 
@@ -342,7 +320,7 @@ class MissingFilesTest {
     for (final Kind kind : documents()) {
       kind.save().of(state);
     }
-    state.endpointStore().save(endpoint(7));
+    state.endpointStore().save(EndpointRecords.endpoint(7));
     remove("prefilter/list.json");
     state.discard();
     reopen();
@@ -405,7 +383,7 @@ class MissingFilesTest {
   void shouldTellWithinOneRetryThatAFileWasRemoved() throws Exception {
     state.policyStore().save(STATE);
     state.prefilterStore().store(DENIED);
-    state.endpointStore().save(endpoint(7));
+    state.endpointStore().save(EndpointRecords.endpoint(7));
     state.retry();
     assertEquals(Level.OK, state.faults().read().level());
     final Map<String, Path> moved = new LinkedHashMap<>();

@@ -54,13 +54,10 @@ class LargePacketKernelTest {
     group = TestControlGroup.create();
     manager = node.launch(node.context().cgroupRoot(group.path()));
     await(manager.services().restore(List.of(), Set.of()));
-    int id = 101;
     for (final Workload workload : List.of(client, server)) {
       LargeSegments.allow(workload.veth(), SEGMENT_BYTES);
-      ManagerTestNode.attach(
-          manager, ManagerTestNode.spec(id, workload, 1000 + id), ManagerTestNode.allowAll());
-      id++;
     }
+    ManagerTestNode.attachAll(manager, List.of(client, server));
   }
 
   @AfterEach

@@ -112,12 +112,7 @@ class LeftSocketsKernelTest {
 
   private void launch(ServiceEntries... services) {
     manager = node.launch(node.context().cgroupRoot(group.path()));
-    int id = 101;
-    for (final Workload workload : List.of(client, servers.get(0), servers.get(1))) {
-      ManagerTestNode.attach(
-          manager, ManagerTestNode.spec(id, workload, 1000 + id), ManagerTestNode.allowAll());
-      id++;
-    }
+    ManagerTestNode.attachAll(manager, List.of(client, servers.get(0), servers.get(1)));
     await(manager.services().restore(List.of(services), Set.of()));
   }
 

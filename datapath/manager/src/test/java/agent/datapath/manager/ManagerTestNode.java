@@ -163,6 +163,15 @@ final class ManagerTestNode implements AutoCloseable {
     putAddresses(manager, spec);
   }
 
+  /** Attaches workloads that may send and receive everything, with ids from 101 on. */
+  static void attachAll(DatapathManager manager, Iterable<Workload> workloads) {
+    int id = 101;
+    for (final Workload workload : workloads) {
+      attach(manager, spec(id, workload, 1000 + id), allowAll());
+      id++;
+    }
+  }
+
   /** Changes the policy map of one endpoint, which shares it with no other. */
   static CompletableFuture<Void> apply(DatapathManager manager, int id, PolicyDelta delta) {
     return manager

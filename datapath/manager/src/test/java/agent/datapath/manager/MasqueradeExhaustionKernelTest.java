@@ -170,12 +170,7 @@ class MasqueradeExhaustionKernelTest {
                 .masquerading(
                     new Masquerading(Map.of(DEVICE, own), null, null, SocketPorts.NONE, null)));
     await(manager.bypassStack(true));
-    int id = 101;
-    for (final Workload workload : List.of(alice, bob)) {
-      ManagerTestNode.attach(
-          manager, ManagerTestNode.spec(id, workload, 1000 + id), ManagerTestNode.allowAll());
-      id++;
-    }
+    ManagerTestNode.attachAll(manager, List.of(alice, bob));
     passedNs.set(TimeUnit.SECONDS.toNanos(6)); // what a start drops has passed
     assertEquals(Level.OK, drops().level());
   }

@@ -81,12 +81,7 @@ class ServiceTrafficKernelTest {
   private void launch(int tableMax, ServiceEntries... services) {
     manager = node.launch(node.context().cgroupRoot(group.path()).serviceTableMax(tableMax));
     await(manager.services().restore(List.of(services), Set.of()));
-    int id = 101;
-    for (final Workload workload : List.of(client, servers.get(0), servers.get(1))) {
-      ManagerTestNode.attach(
-          manager, ManagerTestNode.spec(id, workload, 1000 + id), ManagerTestNode.allowAll());
-      id++;
-    }
+    ManagerTestNode.attachAll(manager, List.of(client, servers.get(0), servers.get(1)));
   }
 
   @AfterEach
