@@ -99,11 +99,13 @@ class ProxyProcessKernelTest {
     final Path proc = Path.of("/proc", Long.toString(pid()));
     final List<Path> threads = list(proc.resolve("task"));
     assertTrue(threads.size() > 5, threads.toString());
+    final List<String> names = new ArrayList<>();
     for (final Path thread : threads) {
       final Path status = thread.resolve("status");
       if (!Files.exists(status)) {
         continue; // a thread of a compiler that has ended
       }
+      names.add(value(status, "Name"));
       for (final String name : List.of("Uid", "Gid")) {
         assertEquals(String.join(" ", USER, USER, USER, USER), value(status, name));
       }
@@ -113,6 +115,7 @@ class ProxyProcessKernelTest {
       }
       assertEquals("1", value(status, "NoNewPrivs"));
     }
+    assertTrue(names.contains("heap-return"), "memory goes back to the system: " + names);
     assertHoldsMapsForReadingAlone(proc);
     assertEquals("PATH", environment(proc));
   }
