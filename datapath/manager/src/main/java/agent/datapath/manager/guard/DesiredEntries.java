@@ -9,7 +9,8 @@ import org.agrona.MutableDirectBuffer;
  * hash table of 6 to 12 bytes an entry has their numbers, so that growing copies the numbers alone.
  * A slot has as much of the hash beside the number as fits: a search reads no entry of another
  * hash. A comparison with the kernel marks the entries that it has seen in its round; what is put
- * during a round counts as seen. Allocates only when it grows. For the conductor's thread.
+ * during a round counts as seen. Allocates only when it grows, or is much smaller than it was. For
+ * the conductor's thread.
  */
 public final class DesiredEntries {
   /** What {@link #compare} found. */
@@ -23,6 +24,9 @@ public final class DesiredEntries {
   private static final int PART_BITS = 12;
   private static final int PART = 1 << PART_BITS;
   private static final int FACTOR = 0x9E3779B1;
+
+  /** Slots beyond so many an entry are given up: a table that grows leaves 3 of them. */
+  private static final int MOST_SLOTS = 12;
 
   private final int keyWords;
   private final int valueWords;
@@ -65,7 +69,7 @@ public final class DesiredEntries {
     int slot = find(key);
     if (slot < 0) {
       if ((size + 1) * 3 > (mask + 1) * 2) {
-        growNumbers();
+        resizeNumbers(2 * numbers.length);
         slot = find(key);
       }
       append(~slot, key);
@@ -118,6 +122,31 @@ public final class DesiredEntries {
       numbers[moved] = numbers[moved] & ~mask | entry + 1;
       System.arraycopy(part(size), at(size), part(entry), at(entry), stride);
     }
+    shrink();
+  }
+
+  /** Gives up what so few entries do not need; half a part stays, so that they may come and go. */
+  private void shrink() {
+    final int needed = (size + PART / 2 >>> PART_BITS) + 1;
+    if (parts.length > needed) {
+      parts = Arrays.copyOf(parts, needed);
+    } else if (parts.length == 1
+        && parts[0].length > SMALLEST * stride
+        && 4 * size * stride <= parts[0].length) {
+      parts[0] = Arrays.copyOf(parts[0], parts[0].length / 2);
+    }
+    if (numbers.length > SMALLEST && MOST_SLOTS * size < numbers.length) {
+      resizeNumbers(numbers.length / 2);
+    }
+  }
+
+  /** Returns the memory of the table, in words of 4 bytes. */
+  long heldWords() {
+    long words = numbers.length;
+    for (final int[] part : parts) {
+      words += part.length;
+    }
+    return words;
   }
 
   /** Empties a slot; those behind it that a search would no longer find move up. */
@@ -312,8 +341,8 @@ public final class DesiredEntries {
     }
   }
 
-  private void growNumbers() {
-    numbers = new int[2 * numbers.length];
+  private void resizeNumbers(int slots) {
+    numbers = new int[slots];
     mask = numbers.length - 1;
     for (int entry = 0; entry < size; entry++) {
       final int hash = hash(entry);

@@ -6,6 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.datapath.manager.guard.DesiredEntries.Found;
 import agent.testkit.HeapAllocation;
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -57,6 +59,47 @@ class DesiredEntriesTest {
       if (content != null) {
         assertEquals(Found.OTHER_VALUE, entries.compare(key(number), value(content + 1)));
       }
+    }
+  }
+
+  /** A table that was large once would otherwise hold that memory for good. */
+  @Test
+  void shouldGiveUpTheMemoryOfEntriesThatAreRemoved() {
+    final long empty = entries.heldWords();
+    for (int number = 0; number < 5 * KEYS; number++) {
+      put(number, number + 1);
+    }
+    final long full = entries.heldWords();
+    final List<Integer> order = new ArrayList<>(model.keySet());
+    Collections.shuffle(order, new Random(13));
+    for (final int number : order) {
+      entries.remove(key(number));
+      model.remove(number);
+      if (model.size() % 3_001 == 0) {
+        assertTrue(
+            entries.heldWords() <= full * model.size() / (5L * KEYS) * 3 + 50_000,
+            entries.heldWords() + " words for " + model.size());
+        model.forEach(
+            (kept, content) ->
+                assertEquals(Found.EQUAL, entries.compare(key(kept), value(content))));
+      }
+    }
+    assertEquals(0, entries.size());
+    assertEquals(empty, entries.heldWords());
+    put(1, 2);
+    assertEquals(Found.EQUAL, entries.compare(key(1), value(2)));
+  }
+
+  /** What comes and goes allocates nothing, however many other entries there are. */
+  @Test
+  void shouldKeepTheMemoryThatTheNextEntriesNeed() {
+    for (int number = 0; number < 20_000; number++) {
+      put(number, number);
+      put(number + 1, number);
+      final long words = entries.heldWords();
+      entries.remove(key(number + 1));
+      assertEquals(words, entries.heldWords(), "beside " + number);
+      model.remove(number + 1);
     }
   }
 
