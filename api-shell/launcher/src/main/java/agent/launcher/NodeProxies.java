@@ -299,7 +299,7 @@ final class NodeProxies implements AutoCloseable {
 
   @Override
   public void close() {
+    host.close(); // first: the kernel kills a process whose starting thread ends
     starting.shutdownNow();
-    host.close();
   }
 }

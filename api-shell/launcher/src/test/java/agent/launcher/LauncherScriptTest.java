@@ -89,6 +89,7 @@ class LauncherScriptTest {
   void shouldFindNativeFilesWhereTheyAreInstalled() throws Exception {
     final String out = run(new ProcessBuilder(prefix.resolve("bin/agent").toString())).out;
     assertTrue(out.contains(" -Djava.library.path=" + prefix.resolve("lib/agent") + " "), out);
+    assertTrue(out.contains(" -Dagent.proxies=" + prefix.resolve("lib/agent/proxies") + " "), out);
   }
 
   /** They need the class path of the daemon; the others start on a shorter one. */

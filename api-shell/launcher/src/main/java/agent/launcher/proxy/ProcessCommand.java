@@ -11,6 +11,14 @@ import java.util.stream.Stream;
 
 /** Starts the program of this process once more, for the proxies. */
 final class ProcessCommand {
+  /**
+   * Names the files of the JVM of this process: what its flags are beside the agent's is in that
+   * name with {@code .jvm}, its AOT cache, if there is one, in that with {@code .aot}.
+   */
+  private static final String FILES = "agent.proxies";
+
+  private static final String CACHE = "-XX:AOTCache=";
+
   /** Flags for one JVM alone: what it writes or listens on. */
   private static final List<String> OWN =
       List.of(
@@ -54,6 +62,7 @@ final class ProcessCommand {
     ManagementFactory.getRuntimeMXBean().getInputArguments().stream()
         .filter(flag -> OWN.stream().noneMatch(flag::startsWith))
         .forEach(command::add);
+    command.addAll(ownFlags(System.getProperty(FILES)));
     command.add("-XX:+DisplayVMOutputToStderr");
     if (classPath.endsWith(".jar") && !classPath.contains(File.pathSeparator)) {
       command.addAll(List.of("-jar", Path.of(classPath).toAbsolutePath().toString()));
@@ -62,6 +71,19 @@ final class ProcessCommand {
     }
     command.add(ProxyProcess.NAME);
     return command;
+  }
+
+  /**
+   * Returns the flags that differ from the agent's, which go before them; of two the last counts.
+   */
+  static List<String> ownFlags(String files) {
+    if (files == null) {
+      return List.of();
+    }
+    final Path cache = Path.of(files + ".aot");
+    return Files.exists(cache)
+        ? List.of("@" + files + ".jvm", CACHE + cache)
+        : List.of("@" + files + ".jvm");
   }
 
   private static String absolute(String classPath) {

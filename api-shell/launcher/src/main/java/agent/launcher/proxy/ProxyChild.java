@@ -40,7 +40,11 @@ public final class ProxyChild implements PolicyFeed.Follower, AutoCloseable {
   private static final int LONGEST_FRAME = 1 << 20;
   private static final int MOST_QUESTIONS = 16_384;
   private static final int LONGEST_NAME = 256;
+
   private static final long END_MS = 2_000;
+
+  /** How long it may take to end by itself: in a training run it writes down what it has loaded. */
+  private static final long LAST_WORK_MS = Long.getLong("agent.proxies.lastWorkMs", 0);
 
   /** Its pipe ends shortly before it does. */
   private static final long EXIT_MS = 200;
@@ -379,14 +383,17 @@ public final class ProxyChild implements PolicyFeed.Follower, AutoCloseable {
     ended.accept(this);
   }
 
-  /** Closes its standard input, which ends it; a process that stays is killed. */
+  /**
+   * Closes its standard input, which ends it; it is killed before its threads have come to rest,
+   * for which a JVM waits, and is gone after this, so that its ports are free.
+   */
   @Override
   public void close() {
     reason = "the agent ends it";
     frames.close();
     try {
-      if (!process.waitFor(END_MS, TimeUnit.MILLISECONDS)) {
-        process.destroyForcibly();
+      if (!process.waitFor(LAST_WORK_MS, TimeUnit.MILLISECONDS)) {
+        process.destroyForcibly().waitFor(END_MS, TimeUnit.MILLISECONDS);
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
