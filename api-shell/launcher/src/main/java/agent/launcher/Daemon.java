@@ -24,6 +24,7 @@ import agent.launcher.view.BuildMetricSource;
 import agent.launcher.view.ConfigurationView;
 import agent.launcher.view.EndpointModuleHealth;
 import agent.launcher.view.HostRoutingHealth;
+import agent.launcher.view.MonitorHealth;
 import agent.launcher.view.NodeAddressHealth;
 import agent.launcher.view.PeriodicController;
 import agent.launcher.view.StartedParts;
@@ -254,15 +255,20 @@ final class Daemon implements AutoCloseable {
 
   /** Serves live events on the socket beside that of the API. */
   private MonitorServer monitor(DatapathManager datapath) throws IOException {
-    return keep(
-        MonitorServer.start(
-            settings.monitorPath(),
-            settings.socketGroup(),
-            settings.monitorQueueEvents(),
-            settings.packetBytes(),
-            Version.number(),
-            datapath.events(),
-            events));
+    final MonitorServer monitor =
+        keep(
+            MonitorServer.start(
+                settings.monitorPath(),
+                settings.socketGroup(),
+                settings.monitorQueueEvents(),
+                settings.packetBytes(),
+                Version.number(),
+                datapath.events(),
+                events));
+    datapath
+        .health()
+        .add(MonitorHealth.MODULE, new MonitorHealth(monitor::subscribers, monitor::fault));
+    return monitor;
   }
 
   /** Has the API answer while the agent starts, and serves the metrics that there are by now. */

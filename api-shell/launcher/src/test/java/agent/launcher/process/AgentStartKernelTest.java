@@ -41,6 +41,7 @@ class AgentStartKernelTest {
           "kernel",
           "masquerade-ports",
           "masquerading",
+          "monitor",
           "names",
           "node",
           "node-addresses",

@@ -5,17 +5,19 @@ import agent.bindings.PeerCredentials;
 import agent.datapath.manager.spec.DatapathEvents;
 import agent.maps.layout.DropReason;
 import agent.maps.layout.MetricsDirection;
-import agent.server.socket.SocketFile;
+import agent.server.socket.ListeningSocket;
 import agent.types.IoFailure;
 import java.io.IOException;
 import java.lang.foreign.Arena;
-import java.nio.channels.ClosedChannelException;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
@@ -28,17 +30,24 @@ public final class MonitorServer implements AutoCloseable {
   private static final long JOIN_MS = 2_000;
   private static final long BACKOFF_MS = 100;
 
-  private final SocketFile file;
-  private final ServerSocketChannel listener;
+  private final ListeningSocket socket;
+  private final Selector selector;
   private final Subscriber.Offer offer;
   private final Map<Subscriber, Thread> subscribers = new ConcurrentHashMap<>();
   private final Thread acceptor;
 
-  private MonitorServer(Path socket, String group, Subscriber.Offer offer) throws IOException {
+  private volatile boolean isClosed;
+
+  private MonitorServer(Path path, String group, Subscriber.Offer offer) throws IOException {
     this.offer = offer;
-    file = new SocketFile(socket);
-    listener = file.listen(group);
-    listener.configureBlocking(true);
+    selector = Selector.open();
+    try {
+      socket = new ListeningSocket("event socket", path, group);
+      listen(socket.channel());
+    } catch (IOException | RuntimeException unusable) {
+      selector.close();
+      throw unusable;
+    }
     acceptor = Thread.ofPlatform().name("monitor-accept").daemon().unstarted(this::accept);
   }
 
@@ -90,16 +99,36 @@ public final class MonitorServer implements AutoCloseable {
     return subscribers.size();
   }
 
+  /** Returns why no new subscriber finds the socket; empty where its file is in its place. */
+  public Optional<String> fault() {
+    return socket.fault();
+  }
+
+  private void listen(ServerSocketChannel channel) throws IOException {
+    channel.register(selector, SelectionKey.OP_ACCEPT);
+  }
+
   private void accept() {
-    while (listener.isOpen()) {
+    while (!isClosed) {
       try {
-        serve(listener.accept());
-      } catch (ClosedChannelException closed) {
-        return;
+        selector.select(ListeningSocket.CHECK_MS);
+        selector.selectedKeys().clear();
+        socket.restore(this::listen);
+        acceptWaiting();
       } catch (IOException failure) {
-        LOGGER.warn("no subscriber can be accepted: {}", IoFailure.reason(failure));
-        pause();
+        if (!isClosed) {
+          LOGGER.warn("no subscriber can be accepted: {}", IoFailure.reason(failure));
+          pause();
+        }
       }
+    }
+  }
+
+  private void acceptWaiting() throws IOException {
+    for (SocketChannel channel = socket.channel().accept();
+        channel != null;
+        channel = socket.channel().accept()) {
+      serve(channel);
     }
   }
 
@@ -141,11 +170,13 @@ public final class MonitorServer implements AutoCloseable {
 
   @Override
   public void close() throws IOException {
-    listener.close();
-    file.remove();
+    isClosed = true;
+    socket.close();
+    selector.wakeup();
     subscribers.keySet().forEach(Subscriber::stop);
     try {
       acceptor.join(JOIN_MS);
+      selector.close();
       for (final Thread thread : subscribers.values()) {
         thread.join(JOIN_MS);
       }

@@ -23,7 +23,6 @@ public final class UnixSocketListener implements AutoCloseable {
   private static final int ACCEPTS_PER_WAKEUP = 64;
   private static final long BACKOFF_MS = 100;
   private static final long ROOM_CHECK_MS = 20;
-  private static final long FILE_CHECK_MS = 1_000;
   private static final long JOIN_MS = 2_000;
 
   /** Accepts a client of a listening socket. */
@@ -33,9 +32,7 @@ public final class UnixSocketListener implements AutoCloseable {
     SocketChannel accept(ServerSocketChannel server) throws IOException;
   }
 
-  private final SocketFile file;
-  private final String group;
-  private volatile ServerSocketChannel server; // replaced by the first I/O thread only
+  private final ListeningSocket socket; // restored by the first I/O thread only
   private final UnixIoThread[] ioThreads;
   private final ChannelListener<? super StreamConnection> openListener;
   private final Acceptor acceptor;
@@ -46,8 +43,6 @@ public final class UnixSocketListener implements AutoCloseable {
   private boolean isFailing;
   private volatile boolean isPaused; // written by the first I/O thread only, as is retry
   private XnioExecutor.Key retry;
-  private volatile boolean isStopped;
-  private volatile String fault;
 
   /**
    * Binds the socket; no client is accepted before {@link #start()}.
@@ -92,9 +87,7 @@ public final class UnixSocketListener implements AutoCloseable {
     this.acceptor = acceptor;
     this.stallLimitNs = TimeUnit.MILLISECONDS.toNanos(stallLimitMs);
     connections = new OpenConnections(maxConnections, this::onRoom);
-    this.group = group;
-    file = new SocketFile(path);
-    server = file.listen(group);
+    socket = new ListeningSocket("API socket", path, group);
     ioThreads = new UnixIoThread[ioThreadCount];
     for (int i = 0; i < ioThreadCount; i++) {
       ioThreads[i] = new UnixIoThread(i);
@@ -106,46 +99,31 @@ public final class UnixSocketListener implements AutoCloseable {
     for (final UnixIoThread ioThread : ioThreads) {
       ioThread.start();
     }
+    listen(socket.channel());
+    connections.repeat(this::checkFile, ListeningSocket.CHECK_MS);
+  }
+
+  private void listen(ServerSocketChannel server) throws IOException {
     key = ioThreads[0].register(server, SelectionKey.OP_ACCEPT, readyOps -> acceptSome());
-    connections.repeat(this::checkFile, FILE_CHECK_MS);
   }
 
   private void checkFile() {
-    if (!isStopped && !file.isInPlace()) {
-      ioThreads[0].execute(this::listenAgain);
+    if (socket.isLost()) {
+      ioThreads[0].execute(() -> socket.restore(this::listenAgain));
     }
   }
 
-  /**
-   * Makes the file again that was removed or replaced; what another process has put in its place
-   * stays.
-   */
-  private synchronized void listenAgain() {
-    if (isStopped || file.isInPlace()) {
-      return;
+  private void listenAgain(ServerSocketChannel server) throws IOException {
+    if (isPaused) {
+      isPaused = false;
+      retry.remove();
     }
-    try {
-      final ServerSocketChannel before = server;
-      server = file.listen(group);
-      if (isPaused) {
-        isPaused = false;
-        retry.remove();
-      }
-      key = ioThreads[0].register(server, SelectionKey.OP_ACCEPT, readyOps -> acceptSome());
-      before.close();
-      fault = null;
-      LOGGER.warn("API socket {}: its file was removed or replaced, and is made again", file);
-    } catch (IOException | RuntimeException failure) {
-      if (!String.valueOf(failure.getMessage()).equals(fault)) {
-        LOGGER.error("API socket: its file is gone: {}", failure.getMessage());
-      }
-      fault = String.valueOf(failure.getMessage());
-    }
+    listen(server);
   }
 
   /** Returns why no client finds the socket; empty where its file is in its place. */
   public Optional<String> fault() {
-    return Optional.ofNullable(fault);
+    return socket.fault();
   }
 
   private void acceptSome() {
@@ -162,7 +140,7 @@ public final class UnixSocketListener implements AutoCloseable {
             return;
           }
         }
-        final SocketChannel channel = acceptor.accept(server);
+        final SocketChannel channel = acceptor.accept(socket.channel());
         if (channel == null) {
           return;
         }
@@ -170,7 +148,7 @@ public final class UnixSocketListener implements AutoCloseable {
         open(channel);
       }
     } catch (IOException e) {
-      if (server.isOpen()) {
+      if (socket.channel().isOpen()) {
         onFailure(e);
       }
     }
@@ -196,7 +174,9 @@ public final class UnixSocketListener implements AutoCloseable {
   }
 
   private void onRoom() {
-    if (isPaused && server.isOpen() && (connections.hasRoom() || connections.hasReserve())) {
+    if (isPaused
+        && socket.channel().isOpen()
+        && (connections.hasRoom() || connections.hasReserve())) {
       ioThreads[0].execute(this::resumeAccepts);
     }
   }
@@ -235,11 +215,9 @@ public final class UnixSocketListener implements AutoCloseable {
   }
 
   /** Stops accepting and removes the socket's file; connections stay. */
-  public synchronized void stopAccepting() throws IOException {
-    isStopped = true;
-    server.close();
+  public void stopAccepting() throws IOException {
+    socket.close();
     ioThreads[0].wakeup();
-    file.remove();
   }
 
   /** Stops accepting and ends the I/O threads. */

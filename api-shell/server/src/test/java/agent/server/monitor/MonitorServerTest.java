@@ -22,7 +22,9 @@ import agent.maps.layout.DropReason;
 import agent.maps.layout.EventType;
 import agent.maps.layout.FlowEventFlyweight;
 import agent.maps.layout.TranslationEventFlyweight;
+import agent.server.socket.ListeningSocket;
 import agent.testkit.HeapAllocation;
+import agent.testkit.api.RecordedLog;
 import java.io.EOFException;
 import java.io.IOException;
 import java.net.InetAddress;
@@ -30,9 +32,11 @@ import java.net.StandardProtocolFamily;
 import java.net.UnixDomainSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.time.Instant;
@@ -121,6 +125,49 @@ class MonitorServerTest {
       }
       assertNull(client.next(QUIET), "nothing was lost");
     }
+  }
+
+  @Test
+  void shouldMakeItsFileAgainWhereItIsRemovedOrReplaced() throws Exception {
+    try (RecordedLog log = RecordedLog.of(ListeningSocket.class);
+        MonitorClient kept = open(MonitorStream.AGENT_EVENTS)) {
+      Files.delete(socket);
+      await(() -> Files.exists(socket));
+      try (MonitorClient after = open(MonitorStream.AGENT_EVENTS)) {
+        agent.publish(Map.of("kind", "test"));
+        assertEquals("{\"kind\":\"test\"}", ((Activity) after.next(LIMIT)).json());
+        assertEquals("{\"kind\":\"test\"}", ((Activity) kept.next(LIMIT)).json());
+      }
+      try (ServerSocketChannel abandoned = ServerSocketChannel.open(StandardProtocolFamily.UNIX)) {
+        final Path other = directory.resolve("other");
+        abandoned.bind(UnixDomainSocketAddress.of(other));
+        Files.move(other, socket, StandardCopyOption.ATOMIC_MOVE);
+      }
+      await(this::isServed);
+      assertTrue(server.fault().isEmpty());
+      final String line =
+          "WARN event socket " + socket + ": its file was removed or replaced, and is made again";
+      assertEquals(List.of(line, line), log.take());
+    }
+  }
+
+  private boolean isServed() {
+    try (MonitorClient client = open(MonitorStream.AGENT_EVENTS)) {
+      return client.agentVersion().equals("1.2.3");
+    } catch (IOException notYet) {
+      return false;
+    }
+  }
+
+  @Test
+  void shouldTellThatAnotherFileIsInThePlaceOfItsSocketAndLeaveIt() throws Exception {
+    Files.delete(socket);
+    Files.writeString(socket, "precious");
+    await(() -> server.fault().isPresent());
+    final String fault = server.fault().orElseThrow();
+    assertTrue(fault.endsWith("a file that is not a socket is in its place"), fault);
+    server.close();
+    assertEquals("precious", Files.readString(socket));
   }
 
   @Test
