@@ -27,7 +27,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.MethodSource;
 
 /**
  * A closed endpoint drops all packets until it is attached, and is then equal to one that was not
@@ -83,7 +83,7 @@ class ClosedEndpointKernelTest {
   }
 
   @ParameterizedTest
-  @EnumSource(names = {"TCX", "CLSACT"})
+  @MethodSource("agent.datapath.manager.ManagerTestNode#tcModes")
   void shouldDropAllPacketsOfAClosedEndpointUntilItIsAttached(TcMode mode) throws Exception {
     try (DatapathManager manager = node.launch(node.context().tcMode(mode))) {
       close(manager);
@@ -107,7 +107,7 @@ class ClosedEndpointKernelTest {
 
   /** A ping shows one direction only: without its reply nothing tells where it was dropped. */
   @ParameterizedTest
-  @EnumSource(names = {"TCX", "CLSACT"})
+  @MethodSource("agent.datapath.manager.ManagerTestNode#tcModes")
   void shouldDropDatagramsOfEachDirectionUntilItIsAttached(TcMode mode) throws Exception {
     try (DatapathManager manager = node.launch(node.context().tcMode(mode));
         UdpEchoServer outside =
@@ -167,19 +167,37 @@ class ClosedEndpointKernelTest {
     assertTrue(server.datagrams() >= datagrams);
   }
 
-  @Test
-  void shouldDetachTheProgramsOfAClosedEndpointThatWasNeverAttached() throws Exception {
-    try (DatapathManager manager = node.launch(node.context().tcMode(TcMode.TCX))) {
+  @ParameterizedTest
+  @MethodSource("agent.datapath.manager.ManagerTestNode#tcModes")
+  void shouldDetachTheProgramsOfAClosedEndpointThatWasNeverAttached(TcMode mode) throws Exception {
+    try (DatapathManager manager = node.launch(node.context().tcMode(mode))) {
       close(manager);
-      assertEquals(2, pinsOfLinks().size());
+      assertEquals(mode == TcMode.TCX ? 2 : 0, pinsOfLinks().size());
+      assertEquals(mode == TcMode.CLSACT ? 2 : 0, filters());
       assertEquals(List.of(), ManagerTestNode.detach(manager, ID));
       assertEquals(List.of(), pinsOfLinks());
+      assertEquals(0, filters());
     }
+  }
+
+  /** Returns how many filters of the workload's device run a program. */
+  private long filters() throws Exception {
+    final String device = spec().interfaceName();
+    long count = 0;
+    for (final String side : List.of("ingress", "egress")) {
+      count +=
+          node.namespace()
+              .exec("tc", "filter", "show", "dev", device, side)
+              .lines()
+              .filter(line -> line.contains("direct-action"))
+              .count();
+    }
+    return count;
   }
 
   /** The pinned map in the place of the policy map's pin makes the attachment fail. */
   @ParameterizedTest
-  @EnumSource(names = {"TCX", "CLSACT"})
+  @MethodSource("agent.datapath.manager.ManagerTestNode#tcModes")
   void shouldStayClosedWhenTheAttachmentFails(TcMode mode) throws Exception {
     try (DatapathManager manager = node.launch(node.context().tcMode(mode))) {
       final Path blocked = node.bpfRoot().resolve("agent/maps/policy_00041");
@@ -211,7 +229,7 @@ class ClosedEndpointKernelTest {
   }
 
   @ParameterizedTest
-  @EnumSource(names = {"TCX", "CLSACT"})
+  @MethodSource("agent.datapath.manager.ManagerTestNode#tcModes")
   void shouldNotInterruptTheTrafficOfAnAttachedEndpoint(TcMode mode) throws Exception {
     try (DatapathManager manager = node.launch(node.context().tcMode(mode))) {
       ManagerTestNode.attach(manager, spec(), ManagerTestNode.allowAll());

@@ -36,10 +36,15 @@ public final class AttachedEndpoints implements EndpointProxy {
   private final Pins pins;
   private final Int2ObjectHashMap<EndpointSpec> attached = new Int2ObjectHashMap<>();
 
+  /** The interfaces of endpoints that were closed and are not attached: filters have no pins. */
+  private final Int2ObjectHashMap<Device> closed = new Int2ObjectHashMap<>();
+
   /** How often the delivery to each endpoint was stopped. */
   private final Int2IntCounterMap stops = new Int2IntCounterMap(0);
 
   private volatile int attachedCount;
+
+  private record Device(int ifindex, String name) {}
 
   /**
    * Creates the owner of the endpoints; no endpoint is attached yet.
@@ -86,6 +91,9 @@ public final class AttachedEndpoints implements EndpointProxy {
             .thenAwait(() -> programs)
             .then(
                 () -> {
+                  if (!attached.containsKey(id)) {
+                    closed.put(id, new Device(ifindex, name));
+                  }
                   if (!attachments.isAttached(id, ifindex, name)) {
                     entries.closeInterface(ifindex);
                   }
@@ -143,6 +151,7 @@ public final class AttachedEndpoints implements EndpointProxy {
       throw failure;
     }
     final EndpointSpec before = attached.put(id, endpoint);
+    closed.remove(id);
     attachedCount = attached.size();
     attachments.watch(id, endpoint.ifindex(), endpoint.interfaceName(), loader::loadEndpoint);
     if (before != null && hasOtherAddresses(before, endpoint)) {
@@ -170,6 +179,7 @@ public final class AttachedEndpoints implements EndpointProxy {
     stops.incrementAndGet(id);
     attachments.forget(id);
     attached.remove(id);
+    closed.remove(id);
     attachedCount = attached.size();
     try {
       entries.clear(id);
@@ -209,6 +219,7 @@ public final class AttachedEndpoints implements EndpointProxy {
             .then(
                 () -> {
                   if (errors.isEmpty()) { // the entry names the interface for a repeated call
+                    closed.remove(id);
                     attempt(errors, () -> entries.clear(id));
                   }
                   attempt(errors, () -> policyMaps.removeUnused(id));
@@ -223,10 +234,18 @@ public final class AttachedEndpoints implements EndpointProxy {
     attempt(
         errors,
         () -> {
-          final int ifindex = spec == null ? entries.current(id).ifindex() : spec.ifindex();
-          final String name = spec == null ? "endpoint " + id : spec.interfaceName();
-          attachments.detach(id, ifindex, name, isIngress, errors);
+          final Device device = interfaceOf(id, spec);
+          attachments.detach(id, device.ifindex, device.name, isIngress, errors);
         });
+  }
+
+  private Device interfaceOf(int id, EndpointSpec spec) {
+    if (spec != null) {
+      return new Device(spec.ifindex(), spec.interfaceName());
+    }
+    final int ifindex = entries.current(id).ifindex();
+    final Device last = ifindex == 0 ? closed.get(id) : null;
+    return last == null ? new Device(ifindex, "endpoint " + id) : last;
   }
 
   @Override
