@@ -8,6 +8,7 @@ import agent.bindings.BindingsException;
 import agent.bindings.BpfFileSystem;
 import agent.bindings.BpfProgram;
 import agent.bindings.Descriptors;
+import agent.bindings.KernelFeatures;
 import agent.bindings.MapCalls;
 import agent.bindings.MapSpec;
 import agent.bindings.MapType;
@@ -29,7 +30,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 /** {@code agent cleanup} removes what agents left, and nothing of others. */
-@KernelTest(since = "6.6")
+@KernelTest
 class AgentCleanupKernelTest {
   private static final List<String> WORKLOADS = List.of("frontend", "backend", "stranger");
   private static final long RELEASE_NS = TimeUnit.SECONDS.toNanos(20);
@@ -137,7 +138,9 @@ class AgentCleanupKernelTest {
     assertEquals(before, everything());
     for (final String shown :
         List.of(
-            "endpoints/1/from_endpoint on wl-first",
+            KernelFeatures.probe().tcx()
+                ? "endpoints/1/from_endpoint on wl-first"
+                : "filter wl-first ingress",
             "devices/ext0/prefilter_generic on ext0",
             "maps/ipcache4",
             "route 10.210.0.2/32 through wl-first",
@@ -162,8 +165,12 @@ class AgentCleanupKernelTest {
     final AgentProcess.Ended ended = cleanup("y\n");
     assertEquals(0, ended.status(), ended.output());
     assertTrue(ended.output().contains("folder " + node.state() + " stays"), ended.output());
-    for (final String workload : List.of("wl-first", "wl-second", "ext0")) {
-      node.namespace().exec("ip", "link", "del", workload);
+    for (final String device : List.of("wl-first", "wl-second", "ext0")) {
+      for (final String side : List.of("ingress", "egress")) {
+        final String filters = node.namespace().exec("tc", "filter", "show", "dev", device, side);
+        assertEquals("", filters, device);
+      }
+      node.namespace().exec("ip", "link", "del", device);
     }
     assertEquals(others, everything());
     awaitUnloaded(programs);
@@ -233,7 +240,9 @@ class AgentCleanupKernelTest {
     }
   }
 
+  /** What is recorded of it has tcx links. */
   @Test
+  @KernelTest(since = "6.6")
   void shouldRemoveWhatTheFirstReleaseLeft() throws Exception {
     final Path release = Path.of(getClass().getResource("release-0.1.0").toURI());
     final Set<String> mounted = files(node.bpfRoot());
