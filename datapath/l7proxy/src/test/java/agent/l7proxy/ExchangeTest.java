@@ -549,6 +549,20 @@ class ExchangeTest {
     assertEquals(1, bench.records.size());
   }
 
+  @Test
+  void shouldEndATunnelThatIsIdleForTheTimeOfTheOption() {
+    options(context -> context.idleTimeout(Duration.ofSeconds(5)));
+    final EmbeddedSocket server = bench.server();
+    client.receive("CONNECT a.test:1 HTTP/1.1\r\nHost: a.test:1\r\n\r\n");
+    server.receive("HTTP/1.1 200 OK\r\n\r\n");
+    client.pass(4_000);
+    client.receive("up");
+    client.pass(4_999);
+    assertTrue(client.isOpen());
+    client.pass(1);
+    assertFalse(client.isOpen() || server.isOpen());
+  }
+
   /** Parts that no one gets are given back. */
   @Test
   void shouldReleaseWhatItDoesNotPassOn() {

@@ -381,6 +381,24 @@ class UpstreamTest {
         });
   }
 
+  /** Each attempt has the time of the option, and no other one. */
+  @Test
+  void shouldWaitForEachJoinNoLongerThanTheOptionSays() throws Exception {
+    with(
+        HttpSocket::request,
+        context -> context.retries(3).connectTimeout(Duration.ofMillis(50)),
+        (server, bench, client) -> {
+          bench.serverEndpoint = 9;
+          bench.joins = new CompletableFuture<>();
+          final long beginNs = System.nanoTime();
+          try (HttpSocket asking = bench.client()) {
+            assertEquals(503, asking.get("/").status());
+          }
+          final long tookMs = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - beginNs);
+          assertTrue(tookMs >= 200 && tookMs < 3_500, tookMs + " ms");
+        });
+  }
+
   @Test
   void shouldKeepAnotherConnectionInPlaceOfOneThatHasClosed() {
     final ExchangeBench bench = new ExchangeBench();
