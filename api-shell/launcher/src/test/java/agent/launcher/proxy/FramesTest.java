@@ -34,6 +34,7 @@ import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -197,18 +198,7 @@ class FramesTest {
   @Test
   void shouldDropEventsBeyondTheBoundAndNoOtherFrame() throws Exception {
     final CountDownLatch isFree = new CountDownLatch(1);
-    final OutputStream stalled =
-        new OutputStream() {
-          @Override
-          public void write(int b) throws IOException {
-            try {
-              isFree.await();
-            } catch (InterruptedException e) {
-              throw new IOException(e);
-            }
-          }
-        };
-    final FrameWriter writer = new FrameWriter(stalled, () -> {});
+    final FrameWriter writer = new FrameWriter(stalled(isFree), () -> {});
     final byte[] large = new byte[16 * 1024]; // few of them fit into its buffer
     for (int i = 0; i < 2 * FrameWriter.MOST_EVENTS; i++) {
       writer.event(FrameType.REQUEST, out -> out.write(large));
@@ -221,6 +211,84 @@ class FramesTest {
         "dropped: " + dropped);
     isFree.countDown();
     writer.close();
+  }
+
+  /** What is written makes room; what was dropped takes none. */
+  @Test
+  void shouldDropNoEventOnceThoseBeforeItAreWritten() throws Exception {
+    final CountDownLatch isFree = new CountDownLatch(1);
+    final AtomicInteger written = new AtomicInteger();
+    try (FrameWriter writer = new FrameWriter(stalled(isFree), () -> {})) {
+      for (int i = 0; i < 3 * FrameWriter.MOST_EVENTS; i++) {
+        writer.event(FrameType.REQUEST, out -> written.incrementAndGet());
+      }
+      final long dropped = writer.droppedRequests();
+      assertTrue(dropped > 0, "dropped: " + dropped);
+      isFree.countDown();
+      final long first = 3 * FrameWriter.MOST_EVENTS - dropped;
+      for (int i = 0; i < 3 * FrameWriter.MOST_EVENTS; i++) {
+        while (first + i - written.get() >= FrameWriter.MOST_EVENTS / 2) {
+          Thread.sleep(1); // fewer than the bound wait at once
+        }
+        writer.event(FrameType.REQUEST, out -> written.incrementAndGet());
+      }
+      assertEquals(dropped, writer.droppedRequests());
+    }
+  }
+
+  @Test
+  void shouldCountDroppedRequestsAlone() throws Exception {
+    final CountDownLatch isFree = new CountDownLatch(1);
+    try (FrameWriter writer = new FrameWriter(stalled(isFree), () -> {})) {
+      for (int i = 0; i < 4 * FrameWriter.MOST_EVENTS; i++) {
+        writer.event(FrameType.QUESTION, out -> {});
+      }
+      assertEquals(0, writer.droppedRequests());
+      isFree.countDown();
+    }
+  }
+
+  /** A reader that does not read any more must not take the memory of the agent. */
+  @Test
+  void shouldGiveUpAReaderThatIsFarBehind() {
+    final CountDownLatch isFree = new CountDownLatch(1);
+    final AtomicInteger failures = new AtomicInteger();
+    try (FrameWriter writer = new FrameWriter(stalled(isFree), failures::incrementAndGet)) {
+      for (int i = 0; i < 262_144; i++) {
+        writer.send(FrameType.LEAVE, out -> {});
+      }
+      assertEquals(0, failures.get());
+      for (int i = 0; i < 40_000; i++) { // some wait in its buffer
+        writer.send(FrameType.LEAVE, out -> {});
+      }
+      assertTrue(failures.get() > 0);
+      isFree.countDown();
+    }
+  }
+
+  private static OutputStream stalled(CountDownLatch isFree) {
+    return new OutputStream() {
+      @Override
+      public void write(int b) throws IOException {
+        try {
+          isFree.await();
+        } catch (InterruptedException e) {
+          throw new IOException(e);
+        }
+      }
+    };
+  }
+
+  @Test
+  void shouldSendAFrameAtOnceWhereNoOtherOneWaits() throws Exception {
+    final PipedInputStream in = new PipedInputStream();
+    try (FrameWriter writer = new FrameWriter(new PipedOutputStream(in), () -> {})) {
+      writer.send(FrameType.FORGET, out -> out.writeInt(7));
+      assertEquals(5, new DataInputStream(in).readInt());
+      writer.event(FrameType.QUESTION, out -> out.writeInt(8));
+      in.skipNBytes(5);
+      assertEquals(5, new DataInputStream(in).readInt());
+    }
   }
 
   @Test
@@ -249,6 +317,8 @@ class FramesTest {
   void shouldRefuseWhatIsNoFrame() throws IOException {
     new FrameReader(new ByteArrayInputStream(frame(5, 1, 4)), LONGEST)
         .run((type, body) -> assertEquals(0, body.readInt()));
+    new FrameReader(new ByteArrayInputStream(frame(LONGEST, 1, LONGEST - 1)), LONGEST)
+        .run((type, body) -> assertEquals(LONGEST - 1, body.readAllBytes().length));
     refuse(frame(0, 1, 4));
     refuse(frame(-1, 1, 4));
     refuse(frame(LONGEST + 1, 1, LONGEST));

@@ -15,7 +15,9 @@ import agent.policy.request.RedirectStatistics;
 import agent.policy.request.RedirectStatistics.Messages;
 import java.io.DataInputStream;
 import java.io.IOException;
+import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.time.Instant;
 import java.util.List;
@@ -124,7 +126,11 @@ class RemoteProxiesTest {
       case ENFORCE -> {
         final long call = in.readLong();
         frames.add("enforce");
-        served.send(FrameType.ENFORCED, out -> out.writeLong(call));
+        if (isSilent) {
+          served.exit(0);
+        } else {
+          served.send(FrameType.ENFORCED, out -> out.writeLong(call));
+        }
       }
       case REPORT -> {
         final long call = in.readLong();
@@ -317,8 +323,24 @@ class RemoteProxiesTest {
     proxies.start(RedirectKind.HTTP);
     request("/third");
     await(() -> Files.readString(accessLog).lines().count() == 2);
+    assertEquals(1, opened(accessLog), "the log of both starts");
     proxies.close();
+    assertEquals(0, opened(accessLog));
     assertEquals(3, agent.requests.size());
+  }
+
+  private static int opened(Path file) throws IOException {
+    int count = 0;
+    try (DirectoryStream<Path> all = Files.newDirectoryStream(Path.of("/proc/self/fd"))) {
+      for (final Path descriptor : all) {
+        try {
+          count += Files.readSymbolicLink(descriptor).equals(file.toRealPath()) ? 1 : 0;
+        } catch (NoSuchFileException closed) {
+          continue; // by another thread
+        }
+      }
+    }
+    return count;
   }
 
   private static void await(Callable<Boolean> condition) throws Exception {
@@ -336,7 +358,8 @@ class RemoteProxiesTest {
     proxies.forget(1);
     proxies.reopen();
     proxies.start(RedirectKind.HTTP);
-    end(0);
+    isSilent = true;
+    proxies.enforce().get(LONGEST_SEC, TimeUnit.SECONDS); // it ends with all that was open
     assertTrue(proxies.enforce().isDone());
     proxies.hearingChanged();
   }
