@@ -57,8 +57,8 @@ class OptionEffectsTest {
       disable-endpoint-crd refused
       disable-orch-services AgentServiceKernelTest#shouldHaveNoServicesWhereTheOptionSaysSo
       enable-ipsec refused
-      enable-ipv4 OptionsReachTheirPartsTest#shouldConfigureBothFamiliesWithTheAddressingOfTheNode
-      enable-ipv6 OptionsReachTheirPartsTest#shouldConfigureBothFamiliesWithTheAddressingOfTheNode
+      enable-ipv4 OptionsReachTheirPartsTest#shouldConfigureItsPartWithTheValueOfEveryServedOption
+      enable-ipv6 OptionsReachTheirPartsTest#shouldConfigureItsPartWithTheValueOfEveryServedOption
       enable-policy AgentOptionsKernelTest#shouldEnforcePolicyWhereNoRuleSelects
       enable-tracing AgentOperatorOptionsKernelTest#shouldLogWhyAnEndpointHasItsPolicy
       endpoint-event-rate OptionsReachTheirPartsTest#shouldConfigureItsPartWithTheValueOfEveryServedOption
@@ -83,7 +83,7 @@ class OptionEffectsTest {
       ipv6-cluster-alloc-cidr OptionsReachTheirPartsTest#shouldConfigureItsPartWithTheValueOfEveryServedOption
       ipv6-native-routing-cidr AgentMasqueradeKernelTest
       ipv6-node OptionsReachTheirPartsTest#shouldConfigureItsPartWithTheValueOfEveryServedOption
-      ipv6-range OptionsReachTheirPartsTest#shouldAllocateFromTheRangesOfTheNodeAndNeverItsOwnAddresses
+      ipv6-range OptionsReachTheirPartsTest#shouldConfigureItsPartWithTheValueOfEveryServedOption
       ipv6-service-range refused
       ipvlan-master-device refused
       keep-bpf-templates AgentOperatorOptionsKernelTest#shouldRunTheSourcesThatAnOperatorHasChanged
