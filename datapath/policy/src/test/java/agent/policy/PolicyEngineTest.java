@@ -202,6 +202,11 @@ class PolicyEngineTest {
               ? List.of(all(1, PolicyDirection.INGRESS, false))
               : List.of(),
           other.policyOf(1).orElseThrow().entries());
+      final LabelSet host = LabelSet.parse("from", List.of("reserved:host"));
+      assertEquals(
+          choice == AllowLocalhost.ALWAYS,
+          other.trace(new PolicyQuery(host, web.labels(), List.of(), false)).isAllowed(),
+          "a trace says what is enforced");
       add(other, List.of(ingressDeny(WEB, entities("host"))), false);
       assertEquals(
           List.of(all(1, PolicyDirection.INGRESS, true)),
@@ -565,6 +570,23 @@ class PolicyEngineTest {
     held.endpointSet(1, acquire("app=web"), List.of());
     add(held, List.of(ingress(WEB, endpoints(DB))), false);
     assertEquals(1, held.snapshot().rules().size());
+  }
+
+  @Test
+  void shouldReplaceRulesThatCannotBeReadByNoMoreThanTheLimitsAllow() {
+    store.save(new PolicyState(0, List.of(), List.of()));
+    final PolicyEngine held =
+        PolicyEngine.open(
+            new PolicyContext()
+                .identities(identities)
+                .store(store)
+                .limits(new PolicyLimits(1, 9, 9, 9, 900))
+                .conclude());
+    final List<RuleSpec> rules = List.of(ingress(WEB), ingress(DB));
+    assertThrows(Refusal.class, () -> add(held, rules, true));
+    assertTrue(held.isHeld());
+    add(held, List.of(ingress(WEB)), true);
+    assertFalse(held.isHeld());
   }
 
   /** Endpoints that are closed are never open between the two. */

@@ -74,6 +74,16 @@ class PolicyTracerTest {
   }
 
   @Test
+  void shouldTakeAllAddressesOfAFamilyForItsWorld() {
+    for (final boolean isIpv4 : new boolean[] {true, false}) {
+      Changes.delete(engine, List.of());
+      add(engine, List.of(egress(WEB, entities(isIpv4 ? "world-ipv4" : "world-ipv6"))), false);
+      assertEquals(isIpv4, passes("app=web", "cidr:0.0.0.0/0", 80));
+      assertEquals(!isIpv4, passes("app=web", "cidr:::/0", 80));
+    }
+  }
+
+  @Test
   void shouldLetADenyWinAndAskForEveryPort() {
     add(
         engine,
