@@ -79,6 +79,26 @@ class ReachabilityTest {
     assertStatus(Status.SILENT, true, 151);
   }
 
+  @Test
+  void shouldWatchAnEndpointThatHasOneFamilyAlone() {
+    for (final boolean isIpv4 : new boolean[] {true, false}) {
+      final IpAddress address = isIpv4 ? IPV4 : IPV6;
+      final EndpointAddressing one =
+          new EndpointAddressing(
+              isIpv4 ? address : null, null, null, isIpv4 ? null : address, null, null);
+      final Reachability alone = new Reachability();
+      alone.watch();
+      alone.asked(one, 100, INTERVAL, RETRY);
+      alone.answered(isIpv4, 110);
+      assertTrue(alone.evaluate(one, 120, WINDOW));
+      assertEquals(Status.ANSWERED, alone.status());
+      assertEquals(List.of(), alone.silent(one));
+      assertTrue(alone.evaluate(one, 141, WINDOW));
+      assertEquals(Status.SILENT, alone.status());
+      assertEquals(List.of(address), alone.silent(one));
+    }
+  }
+
   /** An address that was never answered for does not count; one that was counts from then on. */
   @Test
   void shouldTellWhichAddressesAreSilent() {
