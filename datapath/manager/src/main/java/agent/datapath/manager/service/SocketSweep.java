@@ -108,8 +108,8 @@ final class SocketSweep implements Work {
   }
 
   private void onFound(FoundSocketFlyweight socket) {
-    final boolean isMovable =
-        moves && socket.protocol() == UDP && FoundSocketFlag.SERVED.isIn(socket.flags());
+    final boolean isServed = moves && FoundSocketFlag.SERVED.isIn(socket.flags());
+    final boolean isMovable = socket.protocol() == UDP && (isServed || endings.isEmpty());
     final boolean isNew = !endings.isEmpty() && !namespaces.containsKey(socket.netInode());
     if (!isMovable && !isNew) {
       return;
@@ -119,7 +119,7 @@ final class SocketSweep implements Work {
           ProcessSocket.open(socket.process(), socket.descriptor(), socket.cookie());
       if (opened.isPresent()) {
         try (ProcessSocket other = opened.get()) {
-          if (!(isMovable && leaves(other, socket)) && isNew) {
+          if (!(isMovable && leaves(other, socket, isServed)) && isNew) {
             namespaces.put(socket.netInode(), other.namespace());
           }
         }
@@ -133,9 +133,10 @@ final class SocketSweep implements Work {
    * The hook at {@code connect} gives the socket a backend, as it gave it the one before. Its
    * process may have connected it to another peer since it was found; between the look at its peer
    * and the call the kernel has no way to exclude that. One that several processes have is moved
-   * once. Returns false where there is no other backend by now.
+   * once. Returns false where there is no other backend by now; on a kernel that ends no sockets
+   * the connection is dissolved then, where its service is still there to tell its peer by.
    */
-  private boolean leaves(ProcessSocket other, FoundSocketFlyweight socket) {
+  private boolean leaves(ProcessSocket other, FoundSocketFlyweight socket, boolean isServed) {
     final boolean isIpv6 = FoundSocketFlag.IPV6.isIn(socket.flags());
     final long high = socket.frontendAddressHigh();
     final long low = socket.frontendAddressLow();
@@ -143,12 +144,13 @@ final class SocketSweep implements Work {
     if (movedCookies.contains(socket.cookie()) || !other.isConnectedTo(isIpv6, high, low, port)) {
       return true;
     }
-    final int result = other.connect(isIpv6, high, low, port);
+    final int result = isServed ? other.connect(isIpv6, high, low, port) : -Errno.ECONNREFUSED;
     if (result == 0) {
       movedCookies.add(socket.cookie());
       moved++;
-    } else if (result != -Errno.ECONNREFUSED && other.disconnect() == 0) {
-      ended++; // the hook has refused nothing: its host has no way to the other backend
+    } else if (result != -Errno.ECONNREFUSED || endings.isEmpty()) {
+      // Where the hook has refused nothing, its host has no way to the other backend.
+      ended += other.disconnect() == 0 ? 1 : 0;
     }
     return result != -Errno.ECONNREFUSED;
   }
