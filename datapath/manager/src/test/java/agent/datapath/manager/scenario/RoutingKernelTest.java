@@ -211,7 +211,7 @@ class RoutingKernelTest {
   @EnumSource
   void shouldTakeTheRouteOfTheTrafficClass(Family family) {
     node.network().routeByClass(MARKED, PEER, OTHER_DEVICE);
-    node.fromWorkload(ALICE, query(family, PEER)).passes();
+    node.fromWorkload(ALICE, query(family, PEER).trafficClass(3)).passes();
     assertBypasses(family, PEER);
     for (final int trafficClass : new int[] {MARKED, MARKED | 3}) {
       node.fromWorkload(ALICE, query(family, PEER).trafficClass(trafficClass)).passes();
