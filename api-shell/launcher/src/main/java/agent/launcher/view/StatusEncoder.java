@@ -193,7 +193,7 @@ final class StatusEncoder {
     return new DaemonStatusModel.Orchestrator(List.of(), ORCH_MESSAGE, OFF);
   }
 
-  private static BigTcp bigTcp(SegmentSizes sizes, boolean ipv4) {
+  static BigTcp bigTcp(SegmentSizes sizes, boolean ipv4) {
     if (sizes == null) {
       return new BigTcp(false, null, null);
     }

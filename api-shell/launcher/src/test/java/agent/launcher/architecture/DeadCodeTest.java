@@ -69,6 +69,9 @@ class DeadCodeTest {
               "agent.l7proxy.HttpProxy.bufferBytes()",
               "tests hold a bound on the memory of buffers"),
           Map.entry(
+              "agent.datapath.manager.guard.DesiredEntries.heldWords()",
+              "tests hold that memory is given up"),
+          Map.entry(
               "agent.state.StateFolder.<init>(FolderFiles, String, Codec, Faults)",
               "tests of one folder, of which no file is missed"),
           Map.entry(

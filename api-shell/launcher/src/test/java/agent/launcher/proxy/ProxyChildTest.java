@@ -467,10 +467,11 @@ class ProxyChildTest {
     assertEquals(1, ends.get());
   }
 
+  /** A JVM waits for its threads before it ends by itself, for which the agent does not wait. */
   @Test
-  void shouldEndWithItsInputOrBeKilledAfterTwoSeconds() throws Exception {
+  void shouldBeKilledAtOnceWhereItStays() throws Exception {
     child.close();
-    assertEquals(0, process.awaitExit());
+    process.awaitExit();
     assertTrue(awaitEnd().startsWith("the agent ends it"), child.reason());
     final FakeProxyProcess stays = new FakeProxyProcess(true);
     final ProxyChild second = start(stays);
@@ -478,6 +479,6 @@ class ProxyChildTest {
     second.close();
     assertEquals(FakeProxyProcess.KILLED, stays.awaitExit());
     final long tookMs = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - before);
-    assertTrue(tookMs >= 1_900 && tookMs < 10_000, "took " + tookMs + " ms");
+    assertTrue(tookMs < 1_900, "took " + tookMs + " ms");
   }
 }

@@ -2,8 +2,10 @@ package agent.launcher.view;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import agent.contract.daemon.DaemonStatusModel.BigTcp;
 import agent.datapath.manager.spec.DatapathEvents;
 import agent.datapath.manager.spec.FlowRing;
+import agent.node.NodeInventory.SegmentSizes;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
@@ -54,5 +56,15 @@ class StatusEncoderTest {
     assertEquals(
         Map.of("seen", 5L, "lost", 7L, "suppressed", 11L, "subscribers", 13),
         StatusEncoder.monitor(new Counts(), 13));
+  }
+
+  @Test
+  void shouldTellTheSizesOfEachFamilyAndDirection() {
+    final SegmentSizes sizes = new SegmentSizes(100_000, 90_000, 80_000, 70_000);
+    assertEquals(new BigTcp(true, 80_000, 70_000), StatusEncoder.bigTcp(sizes, true));
+    assertEquals(new BigTcp(true, 100_000, 90_000), StatusEncoder.bigTcp(sizes, false));
+    final SegmentSizes smaller = new SegmentSizes(100_000, 90_000, 60_000, 50_000);
+    assertEquals(new BigTcp(false, 60_000, 50_000), StatusEncoder.bigTcp(smaller, true));
+    assertEquals(new BigTcp(false, null, null), StatusEncoder.bigTcp(null, true));
   }
 }

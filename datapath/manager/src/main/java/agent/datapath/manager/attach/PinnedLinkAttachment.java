@@ -112,6 +112,8 @@ abstract class PinnedLinkAttachment implements Attachment {
       try (BpfLink link = pinned.get()) {
         detach(link, pin);
       }
+    } else {
+      Pins.deleteFolderIfEmpty(pin); // which an interrupted call has left
     }
   }
 

@@ -7,6 +7,7 @@ import agent.datapath.manager.spec.MountPoint;
 import agent.types.IoFailure;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.file.DirectoryNotEmptyException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
@@ -259,13 +260,13 @@ public final class Pins {
     }
   }
 
-  /** Deletes the parent folder of a removed pin where the folder is empty. */
+  /** Deletes the parent folder of a removed pin where the folder is empty; needs no descriptor. */
   static void deleteFolderIfEmpty(Path pin) {
     final Path folder = pin.getParent();
     try {
-      if (Files.isDirectory(folder) && list(folder).isEmpty()) {
-        Files.delete(folder);
-      }
+      Files.deleteIfExists(folder);
+    } catch (DirectoryNotEmptyException kept) {
+      return; // another pin is in it
     } catch (IOException failure) {
       throw new UncheckedIOException("folder of pin " + pin, failure);
     }
