@@ -25,20 +25,23 @@ static __always_inline __be16 datagram_number(__be32 source, __be32 destination,
 	return last ? bpf_htons((__u16)__sync_fetch_and_add(last, 1 + (random & 3))) : (__be16)random;
 }
 
-/* Gives the datagram that has its new source a number where it needs one. */
-static __always_inline void header_renumber(struct iphdr *ip)
+/* Gives a datagram that has its new source the next number; returns 0. */
+__local int header_renumber(struct iphdr *ip)
 {
-	__be16 number;
-	__u32 sum;
+	const __be16 number = datagram_number(ip->saddr, ip->daddr, ip->protocol);
+	__u32 sum = (__u16)~ip->check + (__u16)~ip->id + number; /* RFC 1624, equation 3 */
 
-	if (likely(ip->frag_off & bpf_htons(IPV4_DONT_FRAGMENT)))
-		return;
-	number = datagram_number(ip->saddr, ip->daddr, ip->protocol);
-	sum = (__u16)~ip->check + (__u16)~ip->id + number; /* RFC 1624, equation 3 */
 	sum = (sum & 0xffff) + (sum >> 16);
 	sum = (sum & 0xffff) + (sum >> 16);
 	ip->check = (__sum16)~sum;
 	ip->id = number;
+	return 0;
+}
+
+/* Returns whether routers may split the datagram. */
+static __always_inline bool header_may_be_split(const struct iphdr *ip)
+{
+	return unlikely(!(ip->frag_off & bpf_htons(IPV4_DONT_FRAGMENT)));
 }
 
 #endif

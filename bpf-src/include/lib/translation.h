@@ -124,7 +124,7 @@ static __always_inline void header_rewrite(void *ip, const struct conntrack_entr
 		sum = (sum & 0xffff) + (sum >> 16);
 		ip4->check = (__sum16)~sum;
 		__builtin_memcpy(destination ? &ip4->daddr : &ip4->saddr, address, 4);
-		if (!destination)
+		if (!destination && header_may_be_split(ip4))
 			header_renumber(ip4);
 	} else {
 		struct ipv6hdr *ip6 = ip;

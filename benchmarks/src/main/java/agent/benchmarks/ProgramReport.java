@@ -184,7 +184,9 @@ final class ProgramReport implements AutoCloseable {
     final String family = ipv6 ? "IPv6 " : "";
     final Hook from = node.endpointHook(End.FIRST, "from_endpoint");
     final Hook back = node.deviceHook();
-    final Supplier<IpPacket> out = () -> packet(ipv6, End.FIRST, null, CLIENT_PORT, OPEN_PORT);
+    // Linux sends with DF; without it, a number is to be counted.
+    final Supplier<IpPacket> out =
+        () -> packet(ipv6, End.FIRST, null, CLIENT_PORT, OPEN_PORT).mayNotBeSplit();
     expect(ACT_UNSPEC, from, () -> out.get().syn());
     expect(ACT_REDIRECT, back, () -> toDevice(ipv6).syn().ack());
     expect(ACT_REDIRECT, from, () -> out.get().ack());
