@@ -35,19 +35,16 @@ final class EarlyFragmentFormat implements MapFormat {
             valueOffset
                 + EarlyFragmentFlyweight.DATAGRAM_OFFSET
                 + Fragment6KeyFlyweight.RESERVED_OFFSET);
-    if (family == FAMILY_IPV4) {
-      FieldText.ipv4(out, (int) (datagram.sourceAddressHigh() >>> Integer.SIZE));
-      FieldText.ipv4(
-          out.append(" -> "), (int) (datagram.destinationAddressHigh() >>> Integer.SIZE));
+    if (family == FAMILY_IPV4) { // the fields of an IPv4 header are the first part of these
+      FragmentFormat.ipv4Datagram(
+          out,
+          (int) (datagram.sourceAddressHigh() >>> Integer.SIZE),
+          (int) (datagram.destinationAddressHigh() >>> Integer.SIZE),
+          datagram.protocol(),
+          datagram.id() >>> Short.SIZE);
     } else {
-      FieldText.ipv6(out, datagram.sourceAddressHigh(), datagram.sourceAddressLow());
-      FieldText.ipv6(
-          out.append(" -> "), datagram.destinationAddressHigh(), datagram.destinationAddressLow());
+      FragmentFormat.ipv6Datagram(out, datagram);
     }
-    FieldText.protocol(out.append(' '), datagram.protocol());
-    // The number of IPv4 is the first half of the field.
-    final int shift = family == FAMILY_IPV4 ? Short.SIZE : 0;
-    FieldText.unsigned(out.append(" id "), datagram.id() >>> shift);
     out.append(", ").append(fragment.length()).append(" bytes");
   }
 

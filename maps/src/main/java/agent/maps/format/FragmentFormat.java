@@ -21,19 +21,31 @@ final class FragmentFormat implements MapFormat {
       MutableDirectBuffer value,
       int valueOffset) {
     if (ipv6) {
-      final Fragment6KeyFlyweight datagram = new Fragment6KeyFlyweight().wrap(key, keyOffset);
-      FieldText.ipv6(out, datagram.sourceAddressHigh(), datagram.sourceAddressLow());
-      out.append(" -> ");
-      FieldText.ipv6(out, datagram.destinationAddressHigh(), datagram.destinationAddressLow());
-      FieldText.protocol(out.append(' '), datagram.protocol());
-      FieldText.unsigned(out.append(" id "), datagram.id());
+      ipv6Datagram(out, new Fragment6KeyFlyweight().wrap(key, keyOffset));
     } else {
       final Fragment4KeyFlyweight datagram = new Fragment4KeyFlyweight().wrap(key, keyOffset);
-      FieldText.ipv4(out, datagram.sourceAddress());
-      FieldText.ipv4(out.append(" -> "), datagram.destinationAddress());
-      FieldText.protocol(out.append(' '), datagram.protocol());
-      out.append(" id ").append(datagram.id());
+      ipv4Datagram(
+          out,
+          datagram.sourceAddress(),
+          datagram.destinationAddress(),
+          datagram.protocol(),
+          datagram.id());
     }
+  }
+
+  static void ipv6Datagram(StringBuilder out, Fragment6KeyFlyweight datagram) {
+    FieldText.ipv6(out, datagram.sourceAddressHigh(), datagram.sourceAddressLow());
+    out.append(" -> ");
+    FieldText.ipv6(out, datagram.destinationAddressHigh(), datagram.destinationAddressLow());
+    FieldText.protocol(out.append(' '), datagram.protocol());
+    FieldText.unsigned(out.append(" id "), datagram.id());
+  }
+
+  static void ipv4Datagram(StringBuilder out, int source, int destination, int protocol, int id) {
+    FieldText.ipv4(out, source);
+    FieldText.ipv4(out.append(" -> "), destination);
+    FieldText.protocol(out.append(' '), protocol);
+    out.append(" id ").append(id);
   }
 
   @Override
