@@ -65,8 +65,7 @@ __global int network_translate_slowly(struct __sk_buff *skb, __u32 family)
 	struct packet packet;
 	int reason, action;
 
-	__builtin_memset(&packet, 0, sizeof(packet));
-	reason = family == FAMILY_IPV4 ? parse_ipv4(skb, &packet) : parse_ipv6(skb, &packet);
+	reason = network_parse(skb, &packet, family);
 	if (unlikely(reason == DROP_FRAGMENT_NOT_FOUND)) /* a copy waits: it may be of a datagram that is translated */
 		return early_fragment_wait(skb, &packet, METRICS_NETWORK) == EARLY_BEGINS_AGAIN ? TC_ACT_SHOT
 												: ACTION_PASS;
@@ -110,7 +109,7 @@ __global int network_has_lost_entry(struct __sk_buff *skb, __u32 family)
 {
 	struct packet packet;
 
-	return network_parse(skb, &packet, family) && !conntrack_find(&packet) && masquerade_lost_answer(skb, &packet);
+	return !network_parse(skb, &packet, family) && !conntrack_find(&packet) && masquerade_lost_answer(skb, &packet);
 }
 
 /* Judges a packet of no known flow; one that the quick parser does not read may be of a masqueraded one. */
@@ -364,8 +363,7 @@ __global int network_complete(struct __sk_buff *skb, __u32 family)
 	struct packet packet;
 	int reason;
 
-	__builtin_memset(&packet, 0, sizeof(packet));
-	reason = family == FAMILY_IPV4 ? parse_ipv4(skb, &packet) : parse_ipv6(skb, &packet);
+	reason = network_parse(skb, &packet, family);
 	if (unlikely(reason == DROP_FRAGMENT_NOT_FOUND)) {
 		reason = masquerade_fragment(skb, &packet);
 		return reason ? network_drop(skb, reason) : ACTION_PASS;

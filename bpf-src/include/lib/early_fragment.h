@@ -173,12 +173,12 @@ __global int early_fragment_wait(struct __sk_buff *skb, const struct packet *pac
 struct early_release {
 	struct __sk_buff *skb;
 	const struct early_owner *own;
-	const struct packet *first; /* of a search */
 	__u64 now;
 	__u32 owner;
 	__u32 place; /* the oldest in the ring */
 	__u32 received_by;
 	__u32 found;
+	struct fragment6_key datagram; /* of a search */
 };
 
 static __always_inline bool early_release_of(struct __sk_buff *skb, __u32 hook, struct early_release *release)
@@ -212,14 +212,9 @@ static __always_inline bool early_is_of(const struct early_fragment *fragment, c
 static long early_find_step(__u64 step, struct early_release *release)
 {
 	const struct early_fragment *fragment = early_at(release, step);
-	const struct packet *first = release->first;
 
 	release->found = fragment && READ_ONCE(fragment->state) == EARLY_WAITS && early_is_of(fragment, release) &&
-			 fragment->datagram.id_be == first->fragment_id_be &&
-			 fragment->datagram.protocol == first->protocol &&
-			 !__builtin_memcmp(fragment->datagram.source_address, &first->source, sizeof(first->source)) &&
-			 !__builtin_memcmp(fragment->datagram.destination_address, &first->destination,
-					   sizeof(first->destination));
+			 !__builtin_memcmp(&fragment->datagram, &release->datagram, sizeof(release->datagram));
 	return release->found;
 }
 
@@ -233,7 +228,7 @@ __global int early_fragment_call(struct __sk_buff *skb, const struct packet *fir
 		return 0;
 	if (likely(!early_release_of(skb, hook, &release)))
 		return 0;
-	release.first = first;
+	fragment_datagram_of(first, &first->source, first->fragment_id_be, &release.datagram);
 	bpf_loop(EARLY_FRAGMENTS_OF_OWNER, early_find_step, &release, 0);
 	if (!release.found)
 		return 0;

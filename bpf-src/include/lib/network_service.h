@@ -16,13 +16,6 @@
 /* The generation of an entry that no policy has judged. Sums of two parties keep their lowest half less than this. */
 #define GENERATION_UNJUDGED ((1ULL << GENERATION_OWNER_SHIFT) - 1)
 
-/* Parses a packet of a device; returns whether services may concern it. */
-static __always_inline bool network_parse(struct __sk_buff *skb, struct packet *packet, __u8 family)
-{
-	__builtin_memset(packet, 0, sizeof(*packet));
-	return !(family == FAMILY_IPV4 ? parse_ipv4(skb, packet) : parse_ipv6(skb, packet));
-}
-
 static __always_inline bool packet_may_be_served(const struct packet *packet)
 {
 	return packet->kind == PACKET_FLOW &&

@@ -26,6 +26,13 @@ static __always_inline int network_drop(const struct __sk_buff *skb, enum drop_r
 	return TC_ACT_SHOT;
 }
 
+/* Parses a packet of a device; returns a drop reason. */
+static __always_inline int network_parse(struct __sk_buff *skb, struct packet *packet, __u8 family)
+{
+	__builtin_memset(packet, 0, sizeof(*packet));
+	return family == FAMILY_IPV4 ? parse_ipv4(skb, packet) : parse_ipv6(skb, packet);
+}
+
 /* What entry_set_rewrite() does, for the other address of the packets that the entry rewrites. */
 static __always_inline void entry_set_rewrite_other(struct conntrack_entry *entry, const union address *from,
 						    const union address *to, __be16 port_be)
@@ -223,8 +230,7 @@ __global int relay_refuse_quickly(struct __sk_buff *skb, __u32 family, __u32 dev
 {
 	struct packet packet;
 
-	__builtin_memset(&packet, 0, sizeof(packet));
-	if (family == FAMILY_IPV4 ? parse_ipv4(skb, &packet) : parse_ipv6(skb, &packet))
+	if (network_parse(skb, &packet, family))
 		return network_drop(skb, DROP_MALFORMED);
 	return relay_refuse(skb, &packet, device, outer);
 }
