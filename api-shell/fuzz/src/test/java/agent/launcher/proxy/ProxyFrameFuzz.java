@@ -58,7 +58,11 @@ public final class ProxyFrameFuzz {
   private int asked;
 
   private ProxyFrameFuzz(byte[] input) {
-    child = new ProxyChild(parts(), new Ended(new ByteArrayInputStream(input)), gone -> {});
+    child =
+        new ProxyChild(
+            parts(),
+            new ProxyChild.Started(new Ended(new ByteArrayInputStream(input)), null),
+            gone -> {});
   }
 
   private static RedirectedFlow flow(int protocol, IpAddress client, int clientPort) {

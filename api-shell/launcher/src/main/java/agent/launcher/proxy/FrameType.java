@@ -12,17 +12,32 @@ enum FrameType {
   REPORT,
   FORGET,
   HEAR,
-  JOINED,
-  RELEASED,
+  JOINED(true),
+  RELEASED(true),
   // to the agent
   READY,
   OPENED,
   ENFORCED,
   REPORTED,
-  JOIN,
-  LEAVE,
-  FOUND,
+  JOIN(true),
+  LEAVE(true),
+  FOUND(true),
   REQUEST,
   QUESTION,
-  MESSAGE
+  MESSAGE;
+
+  private final boolean isPrompt;
+
+  FrameType() {
+    this(false);
+  }
+
+  FrameType(boolean isPrompt) {
+    this.isPrompt = isPrompt;
+  }
+
+  /** Returns whether packets of workloads wait for it: it is short, and written at once. */
+  boolean isPrompt() {
+    return isPrompt;
+  }
 }

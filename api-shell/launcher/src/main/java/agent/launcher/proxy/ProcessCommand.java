@@ -1,5 +1,7 @@
 package agent.launcher.proxy;
 
+import agent.bindings.BindingsException;
+import agent.bindings.PipeWriter;
 import java.io.File;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
@@ -8,9 +10,13 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
 
 /** Starts the program of this process once more, for the proxies. */
 final class ProcessCommand {
+  private static final Logger LOGGER = LogManager.getLogger(ProcessCommand.class);
+
   /**
    * Names the files of the JVM of this process: what its flags are beside the agent's is in that
    * name with {@code .jvm}, its AOT cache, if there is one, in that with {@code .aot}.
@@ -45,11 +51,21 @@ final class ProcessCommand {
    * @param main the class that an agent begins with where it was not started by an archive
    * @throws IOException where that is not possible
    */
-  static Process start(String main) throws IOException {
-    final ProcessBuilder process =
+  static ProxyChild.Started start(String main) throws IOException {
+    final ProcessBuilder builder =
         new ProcessBuilder(command(main)).directory(Path.of("/").toFile());
-    process.environment().keySet().retainAll(VARIABLES);
-    return process.start();
+    builder.environment().keySet().retainAll(VARIABLES);
+    final Process process = builder.start();
+    return new ProxyChild.Started(process, input(process.pid()));
+  }
+
+  private static PipeWriter input(long pid) {
+    try {
+      return PipeWriter.open(Path.of("/proc", Long.toString(pid), "fd", "0"));
+    } catch (BindingsException e) {
+      LOGGER.debug("frames to the proxy process are written by a thread alone: {}", e.getMessage());
+      return null;
+    }
   }
 
   private static List<String> command(String main) {

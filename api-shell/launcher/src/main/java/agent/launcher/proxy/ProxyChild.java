@@ -1,8 +1,10 @@
 package agent.launcher.proxy;
 
+import agent.bindings.PipeWriter;
 import agent.datapath.manager.spec.NodeRedirects;
 import agent.datapath.manager.spec.RedirectProxy;
 import agent.datapath.manager.spec.RedirectedFlow;
+import agent.datapath.manager.thread.PromptWork;
 import agent.dns.NameResolver.Resolved;
 import agent.dns.proxy.DeniedNameException;
 import agent.dns.proxy.DnsObserver;
@@ -79,6 +81,13 @@ public final class ProxyChild implements PolicyFeed.Follower, AutoCloseable {
       RequestListener requests,
       DnsObserver questions) {}
 
+  /**
+   * A process that was started.
+   *
+   * @param input its standard input; null: only as the process has it
+   */
+  record Started(Process process, PipeWriter input) {}
+
   /** Starts a process. */
   @FunctionalInterface
   interface Launch {
@@ -87,16 +96,17 @@ public final class ProxyChild implements PolicyFeed.Follower, AutoCloseable {
      *
      * @throws IOException where that is not possible
      */
-    Process start() throws IOException;
+    Started start() throws IOException;
   }
 
   /** Takes a process whose frames are not read yet. */
-  ProxyChild(Parts parts, Process process, Consumer<ProxyChild> ended) {
+  ProxyChild(Parts parts, Started started, Consumer<ProxyChild> ended) {
     this.parts = parts;
-    this.process = process;
     this.ended = ended;
+    process = started.process();
     sockets = new JoinedSockets(parts.redirect());
-    frames = new FrameWriter(process.getOutputStream(), () -> end("it does not read"));
+    frames =
+        new FrameWriter(process.getOutputStream(), started.input(), () -> end("it does not read"));
   }
 
   /**
@@ -136,7 +146,7 @@ public final class ProxyChild implements PolicyFeed.Follower, AutoCloseable {
           }
         });
     parts.policies().follow(this); // before the end of the process can end that
-    Thread.ofPlatform().daemon().name("proxy-frames-in").start(this::read);
+    Thread.ofPlatform().daemon().name("proxy-frames-in").start(PromptWork.of(this::read));
     Thread.ofPlatform().daemon().name("proxy-errors").start(this::readErrors);
   }
 

@@ -1,9 +1,11 @@
 package agent.launcher.proxy;
 
 import agent.bindings.LibBpf;
+import agent.bindings.PipeWriter;
 import agent.bindings.ProcessAttributes;
 import agent.datapath.manager.redirect.RedirectLookups;
 import agent.datapath.manager.spec.NodeRedirects;
+import agent.datapath.manager.thread.PromptWork;
 import agent.dns.NameResolver.Resolved;
 import agent.dns.proxy.DeniedNameException;
 import agent.dns.proxy.DnsObserver;
@@ -82,8 +84,10 @@ public final class ProxyProcess {
     for (final String signal : List.of("TERM", "INT", "HUP")) {
       Signal.handle(new Signal(signal), Signal.Handler.SIG_IGN); // it ends with the agent
     }
+    PromptWork.prefer(); // while it may
     final FileOutputStream out = new FileOutputStream(FileDescriptor.out);
-    final FrameWriter agent = new FrameWriter(out, () -> {});
+    final FrameWriter agent =
+        new FrameWriter(out, PipeWriter.open(Path.of("/proc/self/fd/1")), () -> {});
     final Consumer<Level> level =
         AgentLog.forward(
             (severity, logger, format, text) ->

@@ -27,7 +27,7 @@ final class FakeProxyProcess extends Process {
   private final Pipe input = pipe();
   private final Pipe output = pipe();
   private final FrameWriter frames =
-      new FrameWriter(Channels.newOutputStream(output.sink()), () -> {});
+      new FrameWriter(Channels.newOutputStream(output.sink()), null, () -> {});
   private final BlockingQueue<Frame> received = new LinkedBlockingQueue<>();
   private final CompletableFuture<Integer> exit = new CompletableFuture<>();
   private final boolean staysAtTheEnd;

@@ -182,7 +182,7 @@ class FramesTest {
   void shouldPassFramesInOrder() throws Exception {
     final PipedInputStream in = new PipedInputStream();
     final List<Integer> seen = new ArrayList<>();
-    try (FrameWriter writer = new FrameWriter(new PipedOutputStream(in), () -> {})) {
+    try (FrameWriter writer = new FrameWriter(new PipedOutputStream(in), null, () -> {})) {
       for (int i = 0; i < 2_000; i++) {
         final int number = i;
         writer.send(FrameType.FORGET, out -> out.writeInt(number));
@@ -198,7 +198,7 @@ class FramesTest {
   @Test
   void shouldDropEventsBeyondTheBoundAndNoOtherFrame() throws Exception {
     final CountDownLatch isFree = new CountDownLatch(1);
-    final FrameWriter writer = new FrameWriter(stalled(isFree), () -> {});
+    final FrameWriter writer = new FrameWriter(stalled(isFree), null, () -> {});
     final byte[] large = new byte[16 * 1024]; // few of them fit into its buffer
     for (int i = 0; i < 2 * FrameWriter.MOST_EVENTS; i++) {
       writer.event(FrameType.REQUEST, out -> out.write(large));
@@ -218,7 +218,7 @@ class FramesTest {
   void shouldDropNoEventOnceThoseBeforeItAreWritten() throws Exception {
     final CountDownLatch isFree = new CountDownLatch(1);
     final AtomicInteger written = new AtomicInteger();
-    try (FrameWriter writer = new FrameWriter(stalled(isFree), () -> {})) {
+    try (FrameWriter writer = new FrameWriter(stalled(isFree), null, () -> {})) {
       for (int i = 0; i < 3 * FrameWriter.MOST_EVENTS; i++) {
         writer.event(FrameType.REQUEST, out -> written.incrementAndGet());
       }
@@ -239,7 +239,7 @@ class FramesTest {
   @Test
   void shouldCountDroppedRequestsAlone() throws Exception {
     final CountDownLatch isFree = new CountDownLatch(1);
-    try (FrameWriter writer = new FrameWriter(stalled(isFree), () -> {})) {
+    try (FrameWriter writer = new FrameWriter(stalled(isFree), null, () -> {})) {
       for (int i = 0; i < 4 * FrameWriter.MOST_EVENTS; i++) {
         writer.event(FrameType.QUESTION, out -> {});
       }
@@ -253,7 +253,7 @@ class FramesTest {
   void shouldGiveUpAReaderThatIsFarBehind() {
     final CountDownLatch isFree = new CountDownLatch(1);
     final AtomicInteger failures = new AtomicInteger();
-    try (FrameWriter writer = new FrameWriter(stalled(isFree), failures::incrementAndGet)) {
+    try (FrameWriter writer = new FrameWriter(stalled(isFree), null, failures::incrementAndGet)) {
       for (int i = 0; i < 262_144; i++) {
         writer.send(FrameType.LEAVE, out -> {});
       }
@@ -282,7 +282,7 @@ class FramesTest {
   @Test
   void shouldSendAFrameAtOnceWhereNoOtherOneWaits() throws Exception {
     final PipedInputStream in = new PipedInputStream();
-    try (FrameWriter writer = new FrameWriter(new PipedOutputStream(in), () -> {})) {
+    try (FrameWriter writer = new FrameWriter(new PipedOutputStream(in), null, () -> {})) {
       writer.send(FrameType.FORGET, out -> out.writeInt(7));
       assertEquals(5, new DataInputStream(in).readInt());
       writer.event(FrameType.QUESTION, out -> out.writeInt(8));
@@ -295,7 +295,8 @@ class FramesTest {
   void shouldSayThatNothingCanBeWrittenAnyMore() throws Exception {
     final CountDownLatch hasFailed = new CountDownLatch(1);
     final PipedInputStream in = new PipedInputStream();
-    final FrameWriter writer = new FrameWriter(new PipedOutputStream(in), hasFailed::countDown);
+    final FrameWriter writer =
+        new FrameWriter(new PipedOutputStream(in), null, hasFailed::countDown);
     in.close();
     writer.send(FrameType.FORGET, out -> out.writeInt(1));
     assertTrue(hasFailed.await(10, TimeUnit.SECONDS));

@@ -62,7 +62,7 @@ class ProxyChildTest {
 
   private ProxyChild start(FakeProxyProcess with) throws IOException {
     return ProxyChild.start(
-        () -> with,
+        () -> new ProxyChild.Started(with, null),
         agent.parts(),
         gone -> {
           ends.incrementAndGet();

@@ -63,7 +63,7 @@ class RemoteProxiesTest {
   private volatile FakeProxyProcess process;
   private final RemoteProxies proxies =
       new RemoteProxies(
-          () -> process = serve(new FakeProxyProcess()),
+          () -> new ProxyChild.Started(process = serve(new FakeProxyProcess()), null),
           agent.parts(),
           new RemoteProxies.Options(
               () -> new HttpProxyContext().retries(9).accessLog(accessLog),
