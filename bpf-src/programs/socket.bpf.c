@@ -3,6 +3,9 @@
  * The programs at sockets: a client that connects or sends to a service is given one of its backends before a packet
  * exists, and is shown the service's address as that of its peer. So the flow is client to backend, without
  * translation. A process of the node is refused a port that a service has there for clients outside.
+ *
+ * What the process of the proxies connects to is what a workload may reach: an address that was judged, and means no
+ * service, or the flow would have been to a backend. So it gets what it names, however services change meanwhile.
  */
 #include <linux/errno.h>
 #include <linux/in.h>
@@ -13,10 +16,18 @@
 
 char _license[] SEC("license") = "Dual BSD/GPL";
 
+#define PROXY_USER 1900000001 /* the user of the process of the proxies, which no account has: RedirectProxy.USER */
+
 enum {
 	PASS = 1,
 	REFUSE = 0,
 };
+
+/* Returns whether the process of the proxies calls. */
+static __always_inline bool is_proxy(void)
+{
+	return (__u32)bpf_get_current_uid_gid() == PROXY_USER;
+}
 
 static __always_inline struct end end4(const struct bpf_sock_addr *context)
 {
@@ -245,17 +256,20 @@ static __always_inline bool shown(struct bpf_sock_addr *context, const struct en
 }
 
 /* Each hook reads the address of its family, decides, and writes it where that changed it. */
-#define TO_BACKEND(name, hook, family, decide)                           \
-	SEC(hook)                                                        \
-	int name(struct bpf_sock_addr *context)                          \
-	{                                                                \
-		const struct end frontend = end##family(context);        \
-		struct end backend = frontend;                           \
-		const int result = decide(context, &frontend, &backend); \
-                                                                         \
-		if (result == PASS)                                      \
-			write##family(context, &backend);                \
-		return result;                                           \
+#define TO_BACKEND(name, hook, family, decide)                    \
+	SEC(hook)                                                 \
+	int name(struct bpf_sock_addr *context)                   \
+	{                                                         \
+		const struct end frontend = end##family(context); \
+		struct end backend = frontend;                    \
+		int result;                                       \
+                                                                  \
+		if (is_proxy())                                   \
+			return PASS;                              \
+		result = decide(context, &frontend, &backend);    \
+		if (result == PASS)                               \
+			write##family(context, &backend);         \
+		return result;                                    \
 	}
 
 #define TO_FRONTEND(name, hook, family)                          \

@@ -5,6 +5,7 @@ import agent.bindings.PipeWriter;
 import agent.bindings.ProcessAttributes;
 import agent.datapath.manager.redirect.RedirectLookups;
 import agent.datapath.manager.spec.NodeRedirects;
+import agent.datapath.manager.spec.RedirectProxy;
 import agent.datapath.manager.thread.PromptWork;
 import agent.dns.NameResolver.Resolved;
 import agent.dns.proxy.DeniedNameException;
@@ -50,9 +51,6 @@ public final class ProxyProcess {
 
   /** The argument of the agent's program that runs this process. */
   public static final String NAME = "proxy-process";
-
-  /** The user and the group, which no account has. */
-  public static final int USER = 1_900_000_001;
 
   /** The most bytes of a frame to this process, which trusts the agent. */
   private static final int LONGEST_FRAME = 1 << 30;
@@ -157,9 +155,9 @@ public final class ProxyProcess {
           RedirectLookups.open(new NodeRedirects.Source(pins, world4, world6));
       flows = new ProxyFlows(lookups, address4, address6, agent, joins);
       openClassPath();
-      ProcessAttributes.becomeUser(USER);
+      ProcessAttributes.becomeUser(RedirectProxy.USER);
       ProcessAttributes.endWithParent();
-      ProcessPrivileges.checkNone(USER);
+      ProcessPrivileges.checkNone(RedirectProxy.USER);
     } catch (RuntimeException e) {
       failure = "the proxy process does not give up its rights: " + e.getMessage();
     }

@@ -8,7 +8,7 @@ import agent.bindings.LibBpf;
 import agent.bindings.MapCalls;
 import agent.bindings.MapDescription;
 import agent.bindings.ProcessAttributes;
-import agent.launcher.proxy.ProxyProcess;
+import agent.datapath.manager.spec.RedirectProxy;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.EntryBuffer;
 import agent.maps.kernel.MapDefinition;
@@ -99,7 +99,7 @@ public final class WithoutRights {
     }
     final int id = 1;
     attempt("load", () -> {}); // the classes are there before the user changes
-    ProcessAttributes.becomeUser(ProxyProcess.USER);
+    ProcessAttributes.becomeUser(RedirectProxy.USER);
     say("become root", attemptRoot());
     say("open a pin", Errno.name(-BpfFileSystem.open(pin)));
     say("open a map by its id", Errno.name(-MapCalls.openById(id)));

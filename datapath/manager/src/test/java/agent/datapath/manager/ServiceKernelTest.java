@@ -209,6 +209,24 @@ class ServiceKernelTest {
     assertEquals(0, counted(SocketCounter.CONNECTED));
   }
 
+  /**
+   * What a proxy connects to was judged for a workload, which may not reach the backends of a
+   * service that comes later.
+   */
+  @ParameterizedTest
+  @EnumSource
+  void shouldGiveNoBackendToTheProcessOfTheProxies(SocketClient client) throws Exception {
+    serveTcp(1);
+    serveUdp(client, 1);
+    put(service(client, 0, active(client, 0)));
+    assertEquals("connect: done\nsend: done\n", ServiceUser.run(node, client, false));
+    assertEquals(1, counted(SocketCounter.CONNECTED));
+    assertEquals(
+        "connect: Network is unreachable\nsend: Network is unreachable\n",
+        ServiceUser.run(node, client, true));
+    assertEquals(1, counted(SocketCounter.CONNECTED));
+  }
+
   @ParameterizedTest
   @EnumSource(names = {"IPV4", "IPV6"})
   void shouldShowASocketTheServiceAsItsPeer(SocketClient client) throws Exception {

@@ -19,6 +19,12 @@ public interface RedirectProxy {
    */
   int PORTS = MapSize.REDIRECT_PORTS;
 
+  /**
+   * The user and the group of the process of the proxies, which no account has. The programs at
+   * sockets give it no backend in the place of a service (PROXY_USER of socket.bpf.c).
+   */
+  int USER = 1_900_000_001;
+
   /** Returns the address of this node that proxies listen on; empty: the family is off. */
   Optional<IpAddress> address(boolean ipv6);
 
