@@ -185,6 +185,20 @@ final class ProxyRig implements AutoCloseable {
       return receive();
     }
 
+    /** Asks again and again, as a resolver does: a datagram can be lost where sockets are full. */
+    byte[] askUntilAnswered(byte[] message) throws IOException {
+      socket.setSoTimeout(500);
+      for (int i = 1; true; i++) {
+        try {
+          return ask(message);
+        } catch (java.net.SocketTimeoutException e) {
+          if (i == 20) {
+            throw e;
+          }
+        }
+      }
+    }
+
     @Override
     public void close() {
       socket.close();
