@@ -72,11 +72,15 @@ final class UdpUpstream implements DnsExchange.Upstream, ProxyLoop.Socket {
     }
   }
 
-  /** The server's packets come here from now on. */
+  /** The server's packets come here from now on; where they do not, nothing is ever sent. */
   void onJoined(Throwable failure) {
+    if (failure != null) {
+      onFailed();
+      return;
+    }
     isJoined = true;
     for (final DnsExchange exchange : unsent) {
-      if (!exchange.isDone && (failure != null || !send(exchange))) {
+      if (!exchange.isDone && !send(exchange)) {
         outstanding.remove(exchange);
         owner.exchanges().onServerFailed(exchange);
       }

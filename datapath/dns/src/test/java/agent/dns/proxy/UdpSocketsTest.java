@@ -3,6 +3,7 @@ package agent.dns.proxy;
 import static agent.dns.proxy.ProxyRig.await;
 import static agent.dns.proxy.ProxyRig.question;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.dns.proxy.DnsProxyContext.Limits;
@@ -155,15 +156,19 @@ class UdpSocketsTest {
     parts.rig.redirect.join = new CompletableFuture<>();
   }
 
+  /** What it sent would be of the node, and no flow of the client. */
   @Test
-  void shouldBeIdleWhereItCannotJoinItsFlow() throws Exception {
+  void shouldSendNothingWhereItCannotJoinItsFlow() throws Exception {
     join();
     final Asker client = client();
     parts.exchanges.onMessage(client, question(WWW));
-    socket(client).onJoined(new IOException("planned"));
+    final UdpUpstream unjoined = socket(client);
+    unjoined.onJoined(new IOException("planned"));
     assertEquals(List.of(Rcode.SERVFAIL), client.codes());
-    assertClosedWhereItIsIdle();
-    assertEquals(List.of(socket(client).port), parts.rig.redirect.left);
+    assertEquals(0, parts.uses.all.sockets);
+    assertEquals(List.of(unjoined.port), parts.rig.redirect.left);
+    assertNotSame(unjoined, parts.upstreams.of(client.flow()));
+    assertEquals(2, parts.rig.redirect.joined.size());
   }
 
   @Test
