@@ -69,7 +69,7 @@ public final class ResponseHeadFuzz {
         body.append(content.content().toString(StandardCharsets.ISO_8859_1));
         isWhole = part instanceof LastHttpContent;
       }
-      WaitingBody.removeTrailers(part);
+      WaitingBody.removeTrailers(part, List.of());
       client.writeOutbound(part);
     }
     final String text = written(client);

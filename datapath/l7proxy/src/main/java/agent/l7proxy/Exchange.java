@@ -14,6 +14,7 @@ import io.netty.handler.codec.http.HttpResponseStatus;
 import io.netty.handler.codec.http.LastHttpContent;
 import io.netty.handler.codec.http2.Http2Error;
 import io.netty.util.ReferenceCountUtil;
+import java.util.List;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
@@ -146,7 +147,7 @@ final class Exchange {
     final boolean isLast = body instanceof LastHttpContent;
     isRequestEnded |= isLast;
     timers.traffic();
-    WaitingBody.removeTrailers(body);
+    WaitingBody.removeTrailers(body, request.judgedNames());
     switch (state) {
       case CONNECTING -> {
         waiting.add(body);
@@ -263,7 +264,7 @@ final class Exchange {
       badResponse(part);
       return;
     }
-    WaitingBody.removeTrailers(part);
+    WaitingBody.removeTrailers(part, List.of());
     client.write(part);
     if (part instanceof LastHttpContent) {
       responseEnded();

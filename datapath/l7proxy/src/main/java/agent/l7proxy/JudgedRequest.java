@@ -11,6 +11,7 @@ import io.netty.handler.codec.http.HttpMethod;
 import io.netty.handler.codec.http.HttpVersion;
 import io.netty.util.AsciiString;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.HashSet;
 import java.util.Iterator;
 import java.util.List;
@@ -57,6 +58,9 @@ final class JudgedRequest implements HttpRequest {
 
   /** The fields as they were judged; null: they have not changed since. */
   private HttpHeaders judgedHeaders;
+
+  /** The names of fields that rules have looked at or changed. */
+  private Set<String> judgedNames = Set.of();
 
   private JudgedRequest(
       io.netty.handler.codec.http.HttpRequest head,
@@ -273,6 +277,7 @@ final class JudgedRequest implements HttpRequest {
     final HttpHeaders headers = head.headers();
     judgedHeaders = headers.copy();
     for (final HeaderChange change : changes) {
+      judge(change.name());
       final boolean isFixed = FRAMING.contains(change.name().toLowerCase(Locale.ROOT));
       switch (change.action()) {
         case LOG -> logged.add(change.name());
@@ -377,8 +382,21 @@ final class JudgedRequest implements HttpRequest {
     return authority.toLowerCase(Locale.ROOT);
   }
 
+  /** Returns the names of the fields that a body may not bring once more at its end. */
+  Collection<String> judgedNames() {
+    return judgedNames;
+  }
+
+  private void judge(String name) {
+    if (judgedNames.isEmpty()) {
+      judgedNames = new HashSet<>();
+    }
+    judgedNames.add(name);
+  }
+
   @Override
   public boolean hasHeader(String name, String value) {
+    judge(name);
     return value == null ? judged().contains(name) : hasHeaderLine(name, value) && hasOneLine(name);
   }
 
@@ -394,6 +412,7 @@ final class JudgedRequest implements HttpRequest {
 
   @Override
   public boolean hasHeaderLine(String name, String value) {
+    judge(name);
     return judged().contains(name, value, false);
   }
 }

@@ -6,6 +6,7 @@ import io.netty.handler.codec.http.HttpHeaders;
 import io.netty.handler.codec.http.HttpObject;
 import io.netty.handler.codec.http.LastHttpContent;
 import java.util.ArrayDeque;
+import java.util.Collection;
 import java.util.Deque;
 
 /** The parts of a body that came before there was a connection to the server: one read of them. */
@@ -42,8 +43,12 @@ final class WaitingBody {
     }
   }
 
-  /** Neither end must take a trailer for a field of the header that was judged. */
-  static void removeTrailers(HttpObject part) {
+  /**
+   * Neither end must take a trailer for a field of the header that was judged.
+   *
+   * @param judged the names of fields that rules have looked at or changed
+   */
+  static void removeTrailers(HttpObject part, Collection<String> judged) {
     if (!(part instanceof LastHttpContent last) || last.trailingHeaders().isEmpty()) {
       return;
     }
@@ -52,5 +57,6 @@ final class WaitingBody {
     trailers.remove("content-length").remove("transfer-encoding").remove("trailer");
     trailers.remove("host").remove("te").remove("expect").remove("cookie");
     trailers.remove("authorization").remove("proxy-authorization");
+    judged.forEach(trailers::remove);
   }
 }

@@ -175,6 +175,22 @@ class HttpProxyTest {
     assertEquals("GET /after|", client.get("/after").text());
   }
 
+  /** What a rule has looked at or changed does not come after it, whatever a server makes of it. */
+  @Test
+  void shouldPassNoTrailerOfANameThatARuleKnows() throws Exception {
+    bench.rule =
+        request ->
+            request.hasHeader("X-User", "alice") && !request.hasHeaderLine("x-role", "root")
+                ? new HttpVerdict(
+                    true, List.of(new HeaderChange(HttpVerdict.Action.DELETE, "X-Secret", "8")))
+                : HttpVerdict.DENIED;
+    client.send(
+        "POST /c HTTP/1.1\r\nHost: a.test\r\nX-User: alice\r\nTransfer-Encoding: chunked\r\n\r\n"
+            + "3\r\nabc\r\n0\r\nx-user: admin\r\nX-Role: root\r\nX-Sum: 7\r\nX-Secret: 8\r\n\r\n");
+    assertEquals("POST /c|abc", client.response().text());
+    assertEquals(List.of("X-Sum: 7"), server.requests.getFirst().trailers());
+  }
+
   @Test
   void shouldApplyTheChangesOfAVerdict() throws Exception {
     bench.rule =
