@@ -44,7 +44,6 @@ import org.apache.logging.log4j.Logger;
 final class NodeProxies implements AutoCloseable {
   static final String MODULE = "proxies";
 
-  private static final int ENFORCE_SECONDS = 5;
   private static final long SHORTEST_PAUSE_MS = 50;
   private static final long LONGEST_PAUSE_MS = 30_000;
 
@@ -155,7 +154,7 @@ final class NodeProxies implements AutoCloseable {
   }
 
   private CompletableFuture<Void> beginPass() {
-    return host.enforce().completeOnTimeout(null, ENFORCE_SECONDS, TimeUnit.SECONDS);
+    return host.enforce();
   }
 
   private void start(RedirectKind kind) {

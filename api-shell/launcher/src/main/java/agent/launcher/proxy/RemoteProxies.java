@@ -36,6 +36,10 @@ import org.apache.logging.log4j.Logger;
 public final class RemoteProxies implements ProxyHost {
   private static final Logger LOGGER = LogManager.getLogger(RemoteProxies.class);
   private static final long START_SEC = 60;
+
+  /** A process that has not ended by then what rules deny is ended itself, and all with it. */
+  private static final long ENFORCE_SEC = 5;
+
   private static final long REPORT_MS = 1_000;
 
   /** After a report that did not come, others are not waited for so long. */
@@ -181,9 +185,20 @@ public final class RemoteProxies implements ProxyHost {
   @Override
   public CompletableFuture<Void> enforce() {
     final ProxyChild running = child;
-    return running == null || !running.isAlive()
-        ? CompletableFuture.completedFuture(null)
-        : running.enforce().exceptionally(gone -> null); // with all that was open
+    if (running == null || !running.isAlive()) {
+      return CompletableFuture.completedFuture(null);
+    }
+    final CompletableFuture<Void> obeyed = running.enforce();
+    obeyed
+        .copy()
+        .orTimeout(ENFORCE_SEC, TimeUnit.SECONDS)
+        .whenComplete(
+            (done, failure) -> {
+              if (failure instanceof TimeoutException) {
+                running.end("it does not obey the rules within " + ENFORCE_SEC + " s");
+              }
+            });
+    return obeyed.exceptionally(gone -> null); // with all that was open
   }
 
   @Override

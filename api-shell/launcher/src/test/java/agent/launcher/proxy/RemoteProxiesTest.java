@@ -25,6 +25,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -59,6 +60,7 @@ class RemoteProxiesTest {
   private final BlockingQueue<String> lost = new LinkedBlockingQueue<>();
   private String refusal = "";
   private volatile boolean isSilent;
+  private volatile boolean disobeys;
   private volatile Path accessLog;
   private volatile FakeProxyProcess process;
   private final RemoteProxies proxies =
@@ -128,7 +130,7 @@ class RemoteProxiesTest {
         frames.add("enforce");
         if (isSilent) {
           served.exit(0);
-        } else {
+        } else if (!disobeys) {
           served.send(FrameType.ENFORCED, out -> out.writeLong(call));
         }
       }
@@ -265,6 +267,22 @@ class RemoteProxiesTest {
     assertTrue(tookMs >= leastMs && tookMs < mostMs, "took " + tookMs + " ms");
     assertEquals(Map.of(), last.redirects());
     return last.requests(Verdict.DENIED);
+  }
+
+  /** What rules deny may go on in it for as long as it runs. */
+  @Test
+  void shouldEndAProcessThatDoesNotObeyWithinFiveSeconds() throws Exception {
+    final CompletableFuture<String> lost = new CompletableFuture<>();
+    proxies.whenLost(lost::complete);
+    proxies.start(RedirectKind.HTTP);
+    disobeys = true;
+    final long beginNs = System.nanoTime();
+    proxies.enforce().get(30, TimeUnit.SECONDS);
+    final long tookMs = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - beginNs);
+    assertTrue(tookMs >= 4_900, "answered after " + tookMs + " ms");
+    assertEquals(FakeProxyProcess.KILLED, process.awaitExit());
+    final String reason = lost.get(LONGEST_SEC, TimeUnit.SECONDS);
+    assertTrue(reason.contains("it does not obey the rules within 5 s"), reason);
   }
 
   @Test
