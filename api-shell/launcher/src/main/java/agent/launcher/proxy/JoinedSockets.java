@@ -9,6 +9,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * The sockets that have the address of a client. The proxy process asks for them, and gets only
@@ -17,9 +18,13 @@ import java.util.concurrent.ConcurrentHashMap;
 final class JoinedSockets {
   private static final int MOST = 65_536;
 
+  /** How many the datapath has not joined yet. */
+  private static final int MOST_WAITING = 16_384;
+
   private final RedirectProxy redirect;
   private final Set<Integer> firstPorts = ConcurrentHashMap.newKeySet();
   private final Map<Key, RedirectedFlow> joined = new ConcurrentHashMap<>();
+  private final AtomicInteger waiting = new AtomicInteger();
 
   private record Key(int port, int protocol, boolean isIpv6) {
     static Key of(RedirectedFlow flow, int port) {
@@ -36,16 +41,28 @@ final class JoinedSockets {
     firstPorts.add(firstPort);
   }
 
-  /** Gives a socket the address of a client; fails where the flow is not one of a proxy. */
+  /**
+   * Gives a socket the address of a client; fails where the flow is not one of a proxy. A port that
+   * another flow has not left yet is that flow's no more.
+   */
   CompletableFuture<Void> join(RedirectedFlow asked, int port) {
     final RedirectedFlow flow = known(asked);
-    if (flow == null || joined.size() >= MOST) {
-      return CompletableFuture.failedFuture(
-          new OperationException(
-              flow == null ? "the datapath sends no such flow" : "too many sockets"));
+    if (flow == null) {
+      return refusal("the datapath sends no such flow");
     }
-    joined.put(Key.of(flow, port), flow);
-    return redirect.join(flow, port);
+    if (joined.size() >= MOST || waiting.get() >= MOST_WAITING) {
+      return refusal("too many sockets");
+    }
+    final RedirectedFlow former = joined.put(Key.of(flow, port), flow);
+    if (former != null && !former.hasEndsOf(flow)) {
+      redirect.leave(former, port);
+    }
+    waiting.incrementAndGet();
+    return redirect.join(flow, port).whenComplete((done, failure) -> waiting.decrementAndGet());
+  }
+
+  private static CompletableFuture<Void> refusal(String reason) {
+    return CompletableFuture.failedFuture(new OperationException(reason));
   }
 
   private RedirectedFlow known(RedirectedFlow asked) {
@@ -64,10 +81,11 @@ final class JoinedSockets {
     return null;
   }
 
-  /** Forgets a socket; does nothing where there is none. */
+  /** Forgets a socket; does nothing where there is none, or another flow has its port. */
   void leave(RedirectedFlow flow, int port) {
-    final RedirectedFlow known = joined.remove(Key.of(flow, port));
-    if (known != null) {
+    final Key key = Key.of(flow, port);
+    final RedirectedFlow known = joined.get(key);
+    if (known != null && known.hasEndsOf(flow) && joined.remove(key, known)) {
       redirect.leave(known, port);
     }
   }

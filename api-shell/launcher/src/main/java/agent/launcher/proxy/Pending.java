@@ -33,6 +33,10 @@ final class Pending<T> {
     }
   }
 
+  boolean has(long number) {
+    return calls.containsKey(number);
+  }
+
   void fail(long number, RuntimeException failure) {
     final CompletableFuture<T> answer = calls.remove(number);
     if (answer != null) {

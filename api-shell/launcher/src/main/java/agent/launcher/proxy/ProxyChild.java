@@ -200,7 +200,7 @@ public final class ProxyChild implements PolicyFeed.Follower, AutoCloseable {
       opens.fail(call, new OperationException(failure));
     } else if (port == 0 || port + RedirectProxy.PORTS > 1 << Short.SIZE) {
       throw new IOException("ports from " + port + " on");
-    } else {
+    } else if (opens.has(call)) {
       sockets.serve(port);
       opens.complete(call, port);
     }

@@ -44,6 +44,7 @@ final class FakeAgentParts {
   final Set<String> allowed = ConcurrentHashMap.newKeySet();
   final List<PolicyFeed.Follower> followers = new CopyOnWriteArrayList<>();
   volatile CompletableFuture<Set<IpAddress>> released = new CompletableFuture<>();
+  volatile CompletableFuture<Void> joined = CompletableFuture.completedFuture(null);
   volatile Optional<IpAddress> address4 = Optional.of(IpAddress.parse("10.1.0.254"));
   volatile Optional<IpAddress> address6 = Optional.of(IpAddress.parse("fd00::254"));
 
@@ -94,7 +95,7 @@ final class FakeAgentParts {
     @Override
     public CompletableFuture<Void> join(RedirectedFlow flow, int port) {
       calls.add("join " + flow.server() + " " + port);
-      return CompletableFuture.completedFuture(null);
+      return joined;
     }
 
     @Override

@@ -356,6 +356,64 @@ class ProxyChildTest {
         "the last one leaves with the process");
   }
 
+  /** The frame of a flow that has gone may come after that of the next one on its port. */
+  @Test
+  void shouldLeaveAPortToTheFlowThatHasItNow() throws Exception {
+    started();
+    final RedirectedFlow next =
+        new RedirectedFlow(6, FakeAgentParts.FLOW.client(), 4_001, 1_001, 7, IPV4, 81, 1_003, 8);
+    agent.sent.put(FIRST_PORT, FakeAgentParts.FLOW);
+    child.open(RedirectKind.HTTP, 0, out -> {});
+    opened(process.expect(FrameType.OPEN).readLong(), FIRST_PORT, "");
+    socket(FrameType.JOIN, 1, FakeAgentParts.FLOW, 40_000);
+    assertEquals("", joined(1));
+    agent.sent.put(FIRST_PORT, next);
+    socket(FrameType.JOIN, 2, next, 40_000);
+    assertEquals("", joined(2));
+    socket(FrameType.LEAVE, 0, FakeAgentParts.FLOW, 40_000);
+    socket(FrameType.LEAVE, 0, next, 40_000);
+    process.exit(0);
+    awaitEnd();
+    assertEquals(
+        List.of(
+            "join 10.1.0.2 40000",
+            "leave 10.1.0.2 40000",
+            "join 192.0.2.1 40000",
+            "leave 192.0.2.1 40000"),
+        new ArrayList<>(agent.calls));
+  }
+
+  @Test
+  void shouldBoundTheSocketsThatWaitForTheDatapath() throws Exception {
+    started();
+    agent.sent.put(FIRST_PORT, FakeAgentParts.FLOW);
+    child.open(RedirectKind.HTTP, 0, out -> {});
+    opened(process.expect(FrameType.OPEN).readLong(), FIRST_PORT, "");
+    final CompletableFuture<Void> first = new CompletableFuture<>();
+    agent.joined = first;
+    for (int call = 1; call <= MOST_WAITING; call++) {
+      socket(FrameType.JOIN, call, FakeAgentParts.FLOW, 40_000);
+    }
+    socket(FrameType.JOIN, MOST_WAITING + 1, FakeAgentParts.FLOW, 40_000);
+    assertEquals("too many sockets", joined(MOST_WAITING + 1));
+    agent.joined = CompletableFuture.completedFuture(null);
+    first.complete(null);
+    for (int call = 1; call <= MOST_WAITING; call++) {
+      process.expect(FrameType.JOINED);
+    }
+    socket(FrameType.JOIN, 1, FakeAgentParts.FLOW, 40_000);
+    assertEquals("", joined(1));
+  }
+
+  @Test
+  void shouldServeNoPortsThatNoCallHasAskedFor() throws Exception {
+    started();
+    agent.sent.put(FIRST_PORT, FakeAgentParts.FLOW);
+    opened(77, FIRST_PORT, "");
+    socket(FrameType.JOIN, 1, FakeAgentParts.FLOW, 40_000);
+    assertEquals("the datapath sends no such flow", joined(1));
+  }
+
   private static ResolvedPolicy policy(int identity) {
     return new ResolvedPolicy(1, identity, List.of(), null, null, Set.of(), Set.of(), List.of());
   }
