@@ -270,6 +270,7 @@ final class JudgedRequest implements HttpRequest {
    * @return the fields that the access log names
    */
   List<String> apply(List<HeaderChange> changes) {
+    judgedNames.forEach(name -> removeLookalikes(head.headers(), name));
     if (changes.isEmpty()) {
       return List.of();
     }
@@ -300,6 +301,30 @@ final class JudgedRequest implements HttpRequest {
       }
     }
     return logged;
+  }
+
+  /**
+   * Removes fields whose names are this one but for dashes and underscores: programs behind a
+   * server get both as one variable (RFC 3875 section 4.1.18).
+   */
+  static void removeLookalikes(HttpHeaders headers, String name) {
+    for (final String other : headers.names()) {
+      if (looksLike(name, other) && !other.equalsIgnoreCase(name)) {
+        headers.remove(other);
+      }
+    }
+  }
+
+  private static boolean looksLike(CharSequence name, CharSequence other) {
+    boolean isSame = name.length() == other.length();
+    for (int i = 0; isSame && i < name.length(); i++) {
+      isSame = variable(name.charAt(i)) == variable(other.charAt(i));
+    }
+    return isSame;
+  }
+
+  private static char variable(char c) {
+    return c == '-' ? '_' : Character.toUpperCase(c);
   }
 
   io.netty.handler.codec.http.HttpRequest head() {

@@ -57,6 +57,9 @@ final class WaitingBody {
     trailers.remove("content-length").remove("transfer-encoding").remove("trailer");
     trailers.remove("host").remove("te").remove("expect").remove("cookie");
     trailers.remove("authorization").remove("proxy-authorization");
-    judged.forEach(trailers::remove);
+    for (final String name : judged) {
+      trailers.remove(name);
+      JudgedRequest.removeLookalikes(trailers, name);
+    }
   }
 }

@@ -186,9 +186,24 @@ class HttpProxyTest {
                 : HttpVerdict.DENIED;
     client.send(
         "POST /c HTTP/1.1\r\nHost: a.test\r\nX-User: alice\r\nTransfer-Encoding: chunked\r\n\r\n"
-            + "3\r\nabc\r\n0\r\nx-user: admin\r\nX-Role: root\r\nX-Sum: 7\r\nX-Secret: 8\r\n\r\n");
+            + "3\r\nabc\r\n0\r\nx-user: admin\r\nX-Role: root\r\nX-Sum: 7\r\nX_Role: root\r\nX-Secret: 8\r\n\r\n");
     assertEquals("POST /c|abc", client.response().text());
     assertEquals(List.of("X-Sum: 7"), server.requests.getFirst().trailers());
+  }
+
+  /** Programs behind a server get dashes and underscores as one. */
+  @Test
+  void shouldPassNoFieldThatLooksLikeOneThatARuleKnows() throws Exception {
+    bench.rule =
+        request ->
+            request.hasHeader("X-User-Id", "alice") ? HttpVerdict.ALLOWED : HttpVerdict.DENIED;
+    client.send(
+        "GET /x HTTP/1.1\r\nHost: a.test\r\nX-User_ID: admin\r\nx-user-id: alice\r\n"
+            + "X_USER_ID: root\r\nX_User: 5\r\n\r\n");
+    assertEquals("GET /x|", client.response().text());
+    final List<String> sent = server.requests.getFirst().fields();
+    assertTrue(sent.contains("x-user-id: alice") && sent.contains("X_User: 5"), sent.toString());
+    assertFalse(sent.contains("X_USER_ID: root") || sent.contains("X-User_ID: admin"), "" + sent);
   }
 
   @Test
