@@ -32,6 +32,8 @@ int socket_find(struct bpf_iter__task_file *context)
 		return 0;
 	copy_address(found.frontend_address, left.frontend.address);
 	found.frontend_port_be = left.frontend.port_be;
+	copy_address(found.backend_address, peers->peers[0].backend_address);
+	found.backend_port_be = peers->peers[0].backend_port_be;
 	found.cookie = bpf_get_socket_cookie(sock);
 	found.process = task->tgid;
 	found.descriptor = context->fd;

@@ -12,14 +12,16 @@ enum found_socket_flag {
 
 struct found_socket {
 	__u8 frontend_address[16];
-	__u64 cookie;     /* SO_COOKIE of the socket */
-	__u32 process;    /* that has it open, as the initial pid namespace counts */
-	__u32 descriptor; /* of that process */
-	__u32 net_inode;  /* of the network namespace of the socket */
+	__u8 backend_address[16]; /* what it is connected to */
+	__u64 cookie;             /* SO_COOKIE of the socket */
+	__u32 process;            /* that has it open, as the initial pid namespace counts */
+	__u32 descriptor;         /* of that process */
+	__u32 net_inode;          /* of the network namespace of the socket */
 	__be16 frontend_port_be;
-	__u8 protocol;
-	__u8 flags; /* enum found_socket_flag */
+	__be16 backend_port_be;
+	__u32 protocol;
+	__u32 flags; /* enum found_socket_flag */
 };
-_Static_assert(sizeof(struct found_socket) == 40, "found_socket");
+_Static_assert(sizeof(struct found_socket) == 64, "found_socket");
 
 #endif

@@ -49,12 +49,15 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.parallel.ResourceLock;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.MethodSource;
 
 /** Sockets whose backend goes, on the real kernel: of processes of the node and of workloads. */
 @KernelTest
 @ResourceLock(TestControlGroup.LOCK)
 class LeftSocketsKernelTest {
+  private static final String OTHER_SERVICE = "10.96.0.9";
   private static final int PORT = 80;
   private static final int SERVED = 8080;
   private static final int WITHIN_MS = 10_000;
@@ -487,12 +490,11 @@ class LeftSocketsKernelTest {
     final long before = connections();
     depart(from, Departure.REMOVED);
     within(() -> connections() > before, "the other socket moves");
+    depart(from, Departure.WITH_ITS_SERVICE);
     if (SOCKETS_END) {
-      depart(from, Departure.WITH_ITS_SERVICE);
       final CompletableFuture<Integer> read = reading(lost);
       assertThrows(ExecutionException.class, () -> read.get(WITHIN_MS, TimeUnit.MILLISECONDS));
-    } else { // the agent knows the peer of a socket by its service
-      put(from, backend(from, 1, BackendState.MAINTENANCE, 1));
+    } else {
       awaitFailure(lost);
     }
     assertTrue(isConnected(socket, from, server, SERVED), "as its process wants it");
@@ -571,19 +573,56 @@ class LeftSocketsKernelTest {
     awaitFailure(channel);
   }
 
+  /** How a service has no backend left: the hooks at sockets go with the last service. */
+  enum End {
+    NO_BACKEND,
+    ONE_OF_TWO_SERVICES,
+    LAST_SERVICE,
+    WITHOUT_THE_AGENT
+  }
+
+  private static Stream<Arguments> ends() {
+    return Stream.of(Client.values())
+        .flatMap(client -> Stream.of(End.values()).map(end -> Arguments.of(client, end)));
+  }
+
+  private void end(Client from, End end) {
+    switch (end) {
+      case NO_BACKEND -> put(from, backend(from, 0, BackendState.MAINTENANCE, 1));
+      case ONE_OF_TWO_SERVICES, LAST_SERVICE -> await(manager.services().remove(1));
+      case WITHOUT_THE_AGENT -> {
+        manager.close();
+        launch();
+      }
+    }
+  }
+
   /** Also where the kernel does not end sockets. */
   @ParameterizedTest
-  @EnumSource
-  void shouldLeaveNoSocketOfDatagramsConnectedToABackendThatNoneReplaces(Client from)
+  @MethodSource("ends")
+  void shouldLeaveNoSocketOfDatagramsConnectedToABackendThatNoneReplaces(Client from, End end)
       throws Exception {
     serveUdp(from);
+    if (end == End.ONE_OF_TWO_SERVICES) {
+      await(
+          manager
+              .services()
+              .put(
+                  new ServiceEntries(
+                      2,
+                      IpAddress.parse(OTHER_SERVICE),
+                      PORT,
+                      List.of(17),
+                      0,
+                      List.of(backend(Client.NODE_IPV4, 1, BackendState.ACTIVE, 1)))));
+    }
     choose(from, 0);
     final DatagramChannel channel = connected(from, from.frontend());
     final DatagramChannel direct =
         connected(
             from, new InetSocketAddress(InetAddress.ofLiteral(from.of(servers.get(0))), SERVED));
     exchange(channel);
-    put(from, backend(from, 0, BackendState.MAINTENANCE, 1));
+    end(from, end);
     awaitFailure(channel);
     exchange(direct);
   }

@@ -112,6 +112,9 @@ public final class SocketServices implements ServiceProxy {
                       if (isChanged) {
                         flows.changed();
                       }
+                      if (isChanged && tables.isEmpty()) {
+                        sweep.request(); // no hook is attached again, which asks for a search
+                      }
                     }))
         .thenCompose(
             done ->
@@ -188,6 +191,7 @@ public final class SocketServices implements ServiceProxy {
           if (tables.isEmpty()) {
             flows.served(false);
             detach();
+            sweep.request(); // a search that has begun expects peers as the hooks show them
           }
         });
   }

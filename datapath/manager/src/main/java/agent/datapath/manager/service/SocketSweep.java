@@ -134,17 +134,13 @@ final class SocketSweep implements Work {
    * process may have connected it to another peer since it was found; between the look at its peer
    * and the call the kernel has no way to exclude that. One that several processes have is moved
    * once. Returns false where there is no other backend by now; on a kernel that ends no sockets
-   * the connection is dissolved then, where its service is still there to tell its peer by.
+   * the connection is dissolved then.
    */
   private boolean leaves(ProcessSocket other, FoundSocketFlyweight socket, boolean isServed) {
-    final boolean isIpv6 = FoundSocketFlag.IPV6.isIn(socket.flags());
-    final long high = socket.frontendAddressHigh();
-    final long low = socket.frontendAddressLow();
-    final int port = socket.frontendPort();
-    if (movedCookies.contains(socket.cookie()) || !other.isConnectedTo(isIpv6, high, low, port)) {
+    if (movedCookies.contains(socket.cookie()) || !isConnectedStill(other, socket)) {
       return true;
     }
-    final int result = isServed ? other.connect(isIpv6, high, low, port) : -Errno.ECONNREFUSED;
+    final int result = isServed ? connect(other, socket) : -Errno.ECONNREFUSED;
     if (result == 0) {
       movedCookies.add(socket.cookie());
       moved++;
@@ -153,6 +149,29 @@ final class SocketSweep implements Work {
       ended += other.disconnect() == 0 ? 1 : 0;
     }
     return result != -Errno.ECONNREFUSED;
+  }
+
+  /**
+   * Without the hooks, which go with the last service, the kernel names the backend as the peer.
+   */
+  private boolean isConnectedStill(ProcessSocket other, FoundSocketFlyweight socket) {
+    final boolean isIpv6 = FoundSocketFlag.IPV6.isIn(socket.flags());
+    return moves
+        ? other.isConnectedTo(
+            isIpv6,
+            socket.frontendAddressHigh(),
+            socket.frontendAddressLow(),
+            socket.frontendPort())
+        : other.isConnectedTo(
+            isIpv6, socket.backendAddressHigh(), socket.backendAddressLow(), socket.backendPort());
+  }
+
+  private static int connect(ProcessSocket other, FoundSocketFlyweight socket) {
+    return other.connect(
+        FoundSocketFlag.IPV6.isIn(socket.flags()),
+        socket.frontendAddressHigh(),
+        socket.frontendAddressLow(),
+        socket.frontendPort());
   }
 
   private void onEnded(int count) {
