@@ -371,7 +371,7 @@ __global int network_complete(struct __sk_buff *skb, __u32 family)
 	if (reason)
 		return ACTION_PASS;
 	if (unlikely(packet.first_fragment || packet.later_fragment) && packet_is_of_node(&packet) &&
-	    fragment_renumber(skb, &packet, &packet.source))
+	    fragment_renumber(skb, &packet, &packet.source, &packet.destination))
 		return network_drop(skb, DROP_MALFORMED);
 	if (packet.kind == PACKET_FLOW) {
 		reason = masquerade_leaving(skb, &packet);

@@ -7,6 +7,7 @@
 #define AGENT_LIB_BALANCED_RELAY_H
 
 #include "lib/balanced_packet.h"
+#include "lib/datagram_number.h"
 #include "lib/metrics.h"
 #include "lib/rewrite.h"
 #include "lib/too_big.h"
@@ -241,6 +242,8 @@ static __always_inline bool balanced_write(struct xdp_md *context, const struct 
 		ip->check = (__u16)~words_fold((__u16)~ip->check + gained);
 		ip->ttl--;
 		ip->check = checksum_add(ip->check, bpf_htons(0x0100));
+		if (header_may_be_split(ip))
+			header_renumber(ip);
 	} else {
 		struct ipv6hdr *ip = (void *)(frame + 1);
 

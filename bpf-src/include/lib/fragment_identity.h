@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * Identification numbers of fragmented datagrams that leave with an address of this node. Workloads choose theirs each
- * for itself, so that two could send datagrams to one host which it takes for one (RFC 6864 section 4.1, RFC 8200
- * section 4.5). A datagram keeps its number where no other sender has used it for the same tuple a while ago, and gets
- * another one where one has; all fragments of a datagram have the same. The node's own datagrams are no exception.
+ * Identification numbers of fragmented datagrams that leave with an address of this node, or that of a service. Their
+ * senders choose theirs each for itself, so that two could send datagrams to one host which it takes for one (RFC 6864
+ * section 4.1, RFC 8200 section 4.5). A datagram keeps its number where no other one has used it for the same tuple a
+ * while ago, and gets another one where one has; all fragments of a datagram have the same. The node's own datagrams are
+ * no exception.
  */
 #ifndef AGENT_LIB_FRAGMENT_IDENTITY_H
 #define AGENT_LIB_FRAGMENT_IDENTITY_H
@@ -14,7 +15,7 @@
 #include "lib/parse_ipv4.h"
 #include "lib/parse_ipv6.h"
 
-#define FRAGMENT_TRIES 16
+#define FRAGMENT_TRIES 8
 #define FRAGMENT_CLAIM_SEC 60 /* the longest time in which a receiver waits for fragments: RFC 8200 section 4.5 */
 
 /* Returns whether a fragment of the tuple was stored with the same ports. */
@@ -29,37 +30,44 @@ __global int fragment_is_known(const struct packet *packet)
 						    entry->destination_port_be == packet->destination_port_be));
 }
 
-/* Takes a number for a sender; returns false where another one has it. */
-__global int fragment_claim(const struct fragment6_key *key, const struct packet *packet)
+/* Returns who has sent a packet, as a claim says it: one may send to several addresses that become one. */
+static __always_inline __u64 fragment_owner(const struct packet *packet, __u32 half)
+{
+	const __u64 to = packet->destination.halves[half];
+
+	return packet->source.halves[half] ^ (to << 32 | to >> 32);
+}
+
+/*
+ * Takes a number for a sender; returns false where another one has it. A local function: the key stays where it is, since
+ * the call chain has no room for a copy.
+ */
+__local int fragment_claim(const struct fragment6_key *key, const struct packet *packet)
 {
 	const __u32 now = (__u32)(now_ns() / NS_PER_SECOND);
-	const struct fragment_claim *taken;
-	struct fragment_claim claim;
-	struct fragment6_key own;
+	const struct fragment_claim *taken = bpf_map_lookup_elem(&fragment_claims, key);
+	struct fragment_claim claim = {
+		.owner = { fragment_owner(packet, 0), fragment_owner(packet, 1) },
+		.seconds = now,
+	};
 
-	if (!key || !packet)
-		return true;
-	own = *key; /* kernels before 6.4 take no key that may be anywhere */
-	taken = bpf_map_lookup_elem(&fragment_claims, &own);
 	if (taken && now - taken->seconds < FRAGMENT_CLAIM_SEC &&
-	    (taken->owner[0] != packet->source.halves[0] || taken->owner[1] != packet->source.halves[1]))
+	    (taken->owner[0] != claim.owner[0] || taken->owner[1] != claim.owner[1]))
 		return false;
-	claim.owner[0] = packet->source.halves[0];
-	claim.owner[1] = packet->source.halves[1];
-	claim.seconds = now;
-	claim.reserved = 0;
-	return !bpf_map_update_elem(&fragment_claims, &own, &claim, taken ? BPF_ANY : BPF_NOEXIST);
+	return !bpf_map_update_elem(&fragment_claims, key, &claim, taken ? BPF_ANY : BPF_NOEXIST);
 }
 
 /* Finds the number with which a datagram leaves; where none of some is free, that is the last of these. */
-__global int fragment_choose(const struct packet *packet, const union address *outer, __be32 id_be)
+__global int fragment_choose(const struct packet *packet, const union address *outer, const union address *to,
+			     __be32 id_be)
 {
 	const __be32 mask = packet && packet->family == FAMILY_IPV4 ? 0xffff : ~0U;
 	struct fragment6_key key;
 
-	if (!packet || !outer)
+	if (!packet || !outer || !to)
 		return (int)id_be;
 	fragment_datagram_of(packet, outer, id_be, &key);
+	__builtin_memcpy(key.destination_address, to, sizeof(key.destination_address));
 	unrolled
 	for (int i = 0; i < FRAGMENT_TRIES; i++) {
 		if (fragment_claim(&key, packet))
@@ -70,15 +78,16 @@ __global int fragment_choose(const struct packet *packet, const union address *o
 }
 
 /*
- * Returns the number with which a fragment leaves: that of the datagram, which its first fragment got. packet: as it was
- * before its source became the outer one.
+ * Returns the number with which a fragment leaves: that of the datagram, which its first fragment got. packet: as its
+ * sender knows it; outer, to: its source and destination outside.
  */
-__global int fragment_number(const struct packet *packet, const union address *outer, __be32 id_be, __u32 later)
+__global int fragment_number(const struct packet *packet, const union address *outer, const union address *to,
+			     __be32 id_be, __u32 later)
 {
 	struct fragment6_key key;
 	__u32 number;
 
-	if (!packet || !outer)
+	if (!packet || !outer || !to)
 		return (int)id_be;
 	if (later) {
 		const __u32 *known;
@@ -87,14 +96,14 @@ __global int fragment_number(const struct packet *packet, const union address *o
 		known = bpf_map_lookup_elem(&fragment_numbers, &key);
 		return known ? (int)*known : (int)id_be;
 	}
-	number = (__u32)fragment_choose(packet, outer, id_be);
+	number = (__u32)fragment_choose(packet, outer, to, id_be);
 	fragment_datagram_of(packet, &packet->source, id_be, &key);
 	bpf_map_update_elem(&fragment_numbers, &key, &number, BPF_ANY);
 	return (int)number;
 }
 
 static __always_inline int fragment4_renumber(struct __sk_buff *skb, const struct packet *packet,
-					      const union address *outer)
+					      const union address *outer, const union address *to)
 {
 	const __u32 offset = ETH_HLEN + offsetof(struct iphdr, id);
 	__be16 fields[2]; /* the number, and flags with the offset */
@@ -105,11 +114,11 @@ static __always_inline int fragment4_renumber(struct __sk_buff *skb, const struc
 		return true;
 	fragment = bpf_ntohs(fields[1]);
 	if (fragment & (IPV4_MORE_FRAGMENTS | IPV4_FRAGMENT_OFFSET))
-		number = (__be16)fragment_number(packet, outer, fields[0], fragment & IPV4_FRAGMENT_OFFSET);
+		number = (__be16)fragment_number(packet, outer, to, fields[0], fragment & IPV4_FRAGMENT_OFFSET);
 	else if (fragment & IPV4_DONT_FRAGMENT)
 		return false;
 	else
-		number = datagram_number(outer->v4, packet->destination.v4, packet->protocol);
+		number = datagram_number(outer->v4, to->v4, packet->protocol);
 	return number != fields[0] &&
 	       (bpf_l3_csum_replace(skb, ETH_HLEN + offsetof(struct iphdr, check), fields[0], number, sizeof(number)) ||
 		bpf_skb_store_bytes(skb, offset, &number, sizeof(number), 0));
@@ -117,7 +126,7 @@ static __always_inline int fragment4_renumber(struct __sk_buff *skb, const struc
 
 /* A Fragment header behind other ones, which Linux does not send, keeps its number. */
 static __always_inline int fragment6_renumber(struct __sk_buff *skb, const struct packet *packet,
-					      const union address *outer)
+					      const union address *outer, const union address *to)
 {
 	const __u32 offset = ETH_HLEN + IPV6_HEADER_BYTES;
 	struct ipv6_extension header;
@@ -132,18 +141,22 @@ static __always_inline int fragment6_renumber(struct __sk_buff *skb, const struc
 	if (bpf_skb_load_bytes(skb, offset, &header, sizeof(header)))
 		return true;
 	fragment = bpf_ntohs(header.fragment_be);
-	number = (__be32)fragment_number(packet, outer, header.id_be, fragment & IPV6_FRAGMENT_OFFSET);
+	number = (__be32)fragment_number(packet, outer, to, header.id_be, fragment & IPV6_FRAGMENT_OFFSET);
 	return number != header.id_be && bpf_skb_store_bytes(skb, offset + offsetof(struct ipv6_extension, id_be),
 							     &number, sizeof(number), BPF_F_RECOMPUTE_CSUM);
 }
 
-/* Gives a packet that leaves with this source, if it is a fragment, the number of its datagram; returns whether it failed. */
-__global int fragment_renumber(struct __sk_buff *skb, const struct packet *packet, const union address *outer)
+/*
+ * Gives a packet that leaves with these addresses, if it is a fragment or may be split, the number of its datagram; returns
+ * whether it failed. packet: as its sender knows it.
+ */
+__global int fragment_renumber(struct __sk_buff *skb, const struct packet *packet, const union address *outer,
+			       const union address *to)
 {
-	if (!packet || !outer)
+	if (!packet || !outer || !to)
 		return true;
-	return packet->family == FAMILY_IPV4 ? fragment4_renumber(skb, packet, outer)
-					     : fragment6_renumber(skb, packet, outer);
+	return packet->family == FAMILY_IPV4 ? fragment4_renumber(skb, packet, outer, to)
+					     : fragment6_renumber(skb, packet, outer, to);
 }
 
 #endif

@@ -173,7 +173,7 @@ __global int masquerade_leaving(struct __sk_buff *skb, const struct packet *pack
 	if (packet->first_fragment && !fragment_is_known(packet))
 		fragment_remember(packet, conntrack_endpoint(entry, packet_conntrack_side(packet) & 1));
 	if (packet_rewrite(skb, packet, entry) ||
-	    fragment_renumber(skb, packet, (const union address *)entry->rewrite_address))
+	    fragment_renumber(skb, packet, (const union address *)entry->rewrite_address, &packet->destination))
 		return DROP_MALFORMED;
 	return DROP_NONE;
 }
@@ -197,7 +197,8 @@ __global int masquerade_fragment(struct __sk_buff *skb, const struct packet *pac
 	if (!packet)
 		return DROP_NONE;
 	if (packet_is_of_node(packet))
-		return fragment_renumber(skb, packet, &packet->source) ? DROP_MALFORMED : DROP_NONE;
+		return fragment_renumber(skb, packet, &packet->source, &packet->destination) ? DROP_MALFORMED
+											     : DROP_NONE;
 	source = ipcache_find(&packet->source, packet->family);
 	if (!source || !source->endpoint_id || !device_has_address(packet->family, skb->ifindex))
 		return DROP_NONE;

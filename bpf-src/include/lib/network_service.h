@@ -11,6 +11,7 @@
 
 #include "lib/early_fragment.h"
 #include "lib/endpoint_service.h"
+#include "lib/fragment_identity.h"
 #include "lib/relay.h"
 
 /* The generation of an entry that no policy has judged. Sums of two parties keep their lowest half less than this. */
@@ -215,7 +216,8 @@ __global int network_translate_back(struct __sk_buff *skb, struct packet *packet
 	}
 	if (packet->first_fragment)
 		fragment_remember(packet, 0);
-	return packet_rewrite_fails(skb, packet, entry, side);
+	return packet_rewrite_fails(skb, packet, entry, side) ||
+	       fragment_renumber(skb, packet, (const union address *)entry->rewrite_address, &packet->destination);
 }
 
 #endif

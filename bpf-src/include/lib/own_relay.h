@@ -336,6 +336,8 @@ static __always_inline int own_relay_follow(struct __sk_buff *skb, const struct 
 	action = own_relay_rewrite(skb, packet, entry);
 	if (action)
 		return action;
+	if (relay_renumber(skb, packet, entry))
+		return action_drop(DROP_MALFORMED);
 	return own_relay_conclude(skb, endpoint, packet, entry, own_relay_advance_slowly(skb, packet, entry));
 }
 
@@ -377,6 +379,16 @@ static __always_inline bool own_relay_turns(struct flow *flow, __u32 endpoint_id
 	return flow_find_endpoint(flow, PACKET_SOURCE) || flow_find_endpoint(flow, PACKET_DESTINATION);
 }
 
+/* Gives a packet that has opened its flow, and is sent on, the number of its datagram; returns the action. */
+static __always_inline int own_relay_number(struct __sk_buff *skb, const struct packet *packet, int action)
+{
+	const struct conntrack_entry *entry = conntrack_find(packet);
+
+	if (entry && entry_is_relayed(entry) && relay_renumber(skb, packet, entry))
+		return action_drop(DROP_MALFORMED);
+	return action;
+}
+
 /* Sends on a packet that is judged; step: what judge_from_endpoint() has returned. Returns the action. */
 __global int own_relay_finish(struct __sk_buff *skb, const struct endpoint_entry *endpoint, struct packet *packet,
 			      int step)
@@ -397,7 +409,7 @@ __global int own_relay_finish(struct __sk_buff *skb, const struct endpoint_entry
 		return action_drop(DROP_NO_ENDPOINT);
 	action = own_relay_begin(skb, endpoint, packet, memory);
 	packet_restore(packet);
-	return action;
+	return action_is_drop(action) ? action : own_relay_number(skb, packet, action);
 }
 
 /* Returns whether the workload sends the packet from its own address to its own address. */

@@ -82,7 +82,9 @@ __global int own_answer_rewrite(struct __sk_buff *skb, struct packet *packet, co
 		return network_drop(skb, DROP_NOT_FORWARDABLE);
 	if (packet->first_fragment)
 		network_remember(skb, packet, entry->delivery_index[1 - side]);
-	return relay_rewrite(skb, packet, entry) ? network_drop(skb, DROP_MALFORMED) : 0;
+	return relay_rewrite(skb, packet, entry) || relay_renumber(skb, packet, entry)
+		       ? network_drop(skb, DROP_MALFORMED)
+		       : 0;
 }
 
 /* Traces an answer that is rewritten, and delivers it; returns the action. */

@@ -15,6 +15,7 @@
 #include "lib/early_fragment.h"
 #include "lib/endpoint_service.h"
 #include "lib/error_translation.h"
+#include "lib/fragment_identity.h"
 #include "lib/metrics.h"
 #include "lib/reject.h"
 
@@ -69,6 +70,17 @@ __global int relay_rewrite(struct __sk_buff *skb, const struct packet *packet, c
 		return true;
 	other = rewrite_other(entry);
 	return !other || packet_rewrite(skb, packet, entry) || packet_rewrite(skb, packet, other);
+}
+
+/* Gives a packet whose addresses the entry rewrites, both, the number of its datagram; returns whether it failed. */
+static __always_inline bool relay_renumber(struct __sk_buff *skb, const struct packet *packet,
+					   const struct conntrack_entry *entry)
+{
+	const union address *own = (const union address *)entry->rewrite_address;
+	const union address *other = (const union address *)entry->packets;
+
+	return rewrite_destination(entry) ? fragment_renumber(skb, packet, other, own)
+					  : fragment_renumber(skb, packet, own, other);
 }
 
 /* The same for one that the quick parser has read. */
@@ -432,7 +444,7 @@ __global int relay_slowly(struct __sk_buff *skb, const struct packet *packet)
 			       : relay_refuse(skb, packet, device, direct_outer_bytes(packet->family));
 	if (!relay_passes(skb, packet->family, device))
 		return relay_refuse(skb, packet, device, 0);
-	if (relay_rewrite(skb, packet, entry))
+	if (relay_rewrite(skb, packet, entry) || relay_renumber(skb, packet, entry))
 		return network_drop(skb, DROP_MALFORMED);
 	return relay_send(skb, entry, &segment, now, packet->later_fragment ? 0 : packet->l4_offset);
 }

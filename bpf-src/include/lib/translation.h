@@ -110,6 +110,14 @@ static __always_inline bool rewrite_is_destination(const struct conntrack_entry 
 	return with == REWRITE_WITH_OTHER ? destination != !!(entry->rewrite & CONNTRACK_REWRITE_BOTH) : destination;
 }
 
+/* Returns whether a packet has all its addresses after this rewriting, and another source than before. */
+static __always_inline bool rewrite_ends(const struct conntrack_entry *entry, enum rewrite_with with)
+{
+	if (entry->rewrite & CONNTRACK_REWRITE_BOTH)
+		return with == REWRITE_WITH_OTHER;
+	return !rewrite_is_destination(entry, with);
+}
+
 /* Rewrites an address in place with the checksum of an IPv4 header (RFC 1624, equation 3). */
 static __always_inline void header_rewrite(void *ip, const struct conntrack_entry *entry, __u32 family,
 					   const enum rewrite_with with)
@@ -124,7 +132,7 @@ static __always_inline void header_rewrite(void *ip, const struct conntrack_entr
 		sum = (sum & 0xffff) + (sum >> 16);
 		ip4->check = (__sum16)~sum;
 		__builtin_memcpy(destination ? &ip4->daddr : &ip4->saddr, address, 4);
-		if (!destination && header_may_be_split(ip4))
+		if (header_may_be_split(ip4) && rewrite_ends(entry, with))
 			header_renumber(ip4);
 	} else {
 		struct ipv6hdr *ip6 = ip;

@@ -33,7 +33,9 @@ import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.Arrays;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -125,7 +127,7 @@ class BalancedRelayKernelTest {
 
   private static IpPacket packet(
       Family family, ScenarioHost from, ScenarioHost to, int protocol, int fromPort, int toPort) {
-    final IpPacket packet = family.packet(from, to).payload("short");
+    final IpPacket packet = family.packet(from, to).mayNotBeSplit().payload("short");
     return Family.ports(packet, protocol, fromPort, toPort).from(ROUTER_MAC).to(DEVICE_MAC);
   }
 
@@ -217,6 +219,31 @@ class BalancedRelayKernelTest {
     frame[41] = 0;
     final byte[] sent = balanced(BalancerOutcome.TX, frame);
     assertEquals(0, sent[40] | sent[41]);
+  }
+
+  /** Two clients use one number; the program of the stack and the balancer count together. */
+  @Test
+  void shouldCountTheWholeDatagramsThatMayBeSplit() {
+    serve(Family.IPV4, NODE, UDP);
+    final Set<Integer> used = new HashSet<>();
+    for (int i = 0; i < 100; i++) {
+      for (final ScenarioHost client : List.of(FAR, STRANGER)) {
+        final byte[] query =
+            Family.IPV4
+                .packet(client, NODE)
+                .id(77)
+                .from(ROUTER_MAC)
+                .to(DEVICE_MAC)
+                .udp(CLIENT, PORT)
+                .payloadOf(i)
+                .bytes();
+        final byte[] sent =
+            i % 10 == 0 ? node.fromNetwork(query).frame() : balanced(BalancerOutcome.TX, query);
+        assertTrue(ParsedPacket.of(sent).checksumsAreRight());
+        assertEquals(NODE.ipv4, ParsedPacket.of(sent).source());
+        assertTrue(used.add(ByteBuffer.wrap(sent).getShort(18) & 0xffff), used.toString());
+      }
+    }
   }
 
   @ParameterizedTest
