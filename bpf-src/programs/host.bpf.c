@@ -25,19 +25,48 @@ char _license[] SEC("license") = "Dual BSD/GPL";
 #define PACKET_TYPE_HOST 0 /* PACKET_HOST of linux/if_packet.h: the frame is addressed to this device */
 
 /*
- * Returns whether the source is an address of a local endpoint or of this node, which is invalid for a packet from the
- * network.
+ * Returns whether a packet whose source is no host's is to this node. The stack takes such packets, but for those of a
+ * few networks. ICMP is left to it: routers on the way may send errors from any address.
  */
-__global int network_source_is_local(struct __sk_buff *skb, __u32 family, __u32 ip_offset)
+__global int network_is_of_no_host_to_node(struct __sk_buff *skb, __u32 family, __u32 ip_offset)
+{
+	const struct ipcache_entry *entry;
+	union address destination = {};
+	__u8 protocol;
+
+	if (family == FAMILY_IPV4) {
+		if (bpf_skb_load_bytes(skb, ip_offset + offsetof(struct iphdr, daddr), &destination, 4) ||
+		    bpf_skb_load_bytes(skb, ip_offset + offsetof(struct iphdr, protocol), &protocol, 1) ||
+		    protocol == IPPROTO_ICMP)
+			return false;
+	} else {
+		if (bpf_skb_load_bytes(skb, ip_offset + offsetof(struct ipv6hdr, daddr), &destination, 16) ||
+		    bpf_skb_load_bytes(skb, ip_offset + offsetof(struct ipv6hdr, nexthdr), &protocol, 1) ||
+		    protocol == IPPROTO_ICMPV6)
+			return false;
+	}
+	entry = ipcache_find(&destination, family);
+	return entry && entry->flags & IPCACHE_FLAG_HOST;
+}
+
+/*
+ * Drops a packet from the network whose source is an address of a local endpoint or of this node, or no host's; returns
+ * the action.
+ */
+__global int network_judge_source(struct __sk_buff *skb, __u32 family, __u32 ip_offset)
 {
 	const struct ipcache_entry *entry;
 	union address source = {};
 
 	if (family == FAMILY_IPV4 ? bpf_skb_load_bytes(skb, ip_offset + offsetof(struct iphdr, saddr), &source, 4)
 				  : bpf_skb_load_bytes(skb, ip_offset + offsetof(struct ipv6hdr, saddr), &source, 16))
-		return false;
+		return ACTION_PASS;
 	entry = ipcache_find(&source, family);
-	return entry && (entry->endpoint_id || entry->flags & IPCACHE_FLAG_HOST);
+	if (unlikely(entry && (entry->endpoint_id || entry->flags & IPCACHE_FLAG_HOST)))
+		return network_drop(skb, DROP_INVALID_SOURCE_ADDRESS);
+	if (unlikely(!address_is_of_host(&source, family)) && network_is_of_no_host_to_node(skb, family, ip_offset))
+		return network_drop(skb, DROP_INVALID_ADDRESS);
+	return ACTION_PASS;
 }
 
 /* Passes a packet to the proxy of its flow, or drops it; result: that of redirect_from_network(). */
@@ -59,6 +88,19 @@ __global int network_conclude_redirect(struct __sk_buff *skb, const struct packe
 	return ACTION_PASS;
 }
 
+/* Passes a packet to the stack that no flow is looked up for, unless it is to a proxy itself; returns the action. */
+__global int network_pass_unread(struct __sk_buff *skb, __u32 family, __u32 ip_offset)
+{
+	return redirect_may_be_addressed(skb, family, ip_offset) ? network_drop(skb, DROP_NOT_REDIRECTED) : ACTION_PASS;
+}
+
+/* The same for a packet whose source is not judged either. */
+__global int network_pass_unjudged(struct __sk_buff *skb, __u32 family, __u32 ip_offset)
+{
+	return network_judge_source(skb, family, ip_offset) == ACTION_PASS ? network_pass_unread(skb, family, ip_offset)
+									   : TC_ACT_SHOT;
+}
+
 /* Translates an answer to a masqueraded packet, or a packet to a service, on its way to the stack. */
 __global int network_translate_slowly(struct __sk_buff *skb, __u32 family)
 {
@@ -69,8 +111,8 @@ __global int network_translate_slowly(struct __sk_buff *skb, __u32 family)
 	if (unlikely(reason == DROP_FRAGMENT_NOT_FOUND)) /* a copy waits: it may be of a datagram that is translated */
 		return early_fragment_wait(skb, &packet, METRICS_NETWORK) == EARLY_BEGINS_AGAIN ? TC_ACT_SHOT
 												: ACTION_PASS;
-	if (reason || !packet_is_of_hosts(&packet))
-		return ACTION_PASS; /* no service and no proxy gets it; the stack, or the program of an endpoint, drops it */
+	if (reason || !packet_is_of_hosts(&packet)) /* no service gets it, but the stack may take it */
+		return network_pass_unread(skb, family, ETH_HLEN);
 	if (packet.kind == PACKET_FLOW) {
 		action = own_answer_slowly(skb, &packet);
 		if (action != NETWORK_JUDGE)
@@ -117,8 +159,8 @@ static __always_inline int network_judge(struct __sk_buff *skb, __u8 family, boo
 {
 	if (unlikely(skb->tc_index == PACKET_CARRIER))
 		return early_fragment_release(skb, METRICS_NETWORK);
-	if (unlikely(network_source_is_local(skb, family, ETH_HLEN)))
-		return network_drop(skb, DROP_INVALID_SOURCE_ADDRESS);
+	if (unlikely(network_judge_source(skb, family, ETH_HLEN) != ACTION_PASS))
+		return TC_ACT_SHOT;
 	if (unlikely(conntrack_overflow_is_used()) && network_has_lost_entry(skb, family))
 		return network_drop(skb, DROP_CONNTRACK_FULL);
 	return !parsed || unlikely(service_gate_is_open() || redirect_gate_is_open())
@@ -128,7 +170,7 @@ static __always_inline int network_judge(struct __sk_buff *skb, __u8 family, boo
 
 /*
  * Tagged frames are passed to the stack. The stack strips any number of priority tags (VLAN id 0) and processes the
- * inner packet as untagged; so the source of the inner packet is verified here, too.
+ * inner packet as untagged; so its source is verified here, too, and that it is not to a proxy itself.
  */
 __global int network_tagged(struct __sk_buff *skb)
 {
@@ -150,9 +192,7 @@ __global int network_tagged(struct __sk_buff *skb)
 		return network_drop(skb, DROP_UNKNOWN_ETHERTYPE);
 	if (ethertype != bpf_htons(ETH_P_IP) && ethertype != bpf_htons(ETH_P_IPV6))
 		return ACTION_PASS;
-	if (network_source_is_local(skb, ethertype == bpf_htons(ETH_P_IP) ? FAMILY_IPV4 : FAMILY_IPV6, offset))
-		return network_drop(skb, DROP_INVALID_SOURCE_ADDRESS);
-	return ACTION_PASS;
+	return network_pass_unjudged(skb, ethertype == bpf_htons(ETH_P_IP) ? FAMILY_IPV4 : FAMILY_IPV6, offset);
 }
 
 /*
@@ -327,8 +367,8 @@ __global int network_is_discovery(struct __sk_buff *skb)
 }
 
 /*
- * Verifies the source of a frame to a broadcast, a multicast or another address. The stack does not forward such frames,
- * but the sockets of this node get the packets in them that are to one of its addresses.
+ * Does the same with a frame to a broadcast, a multicast or another address. The stack does not forward such frames, but
+ * the sockets of this node get the packets in them that are to one of its addresses.
  */
 __global int network_not_addressed(struct __sk_buff *skb)
 {
@@ -336,9 +376,7 @@ __global int network_not_addressed(struct __sk_buff *skb)
 
 	if (!ipv4 && (skb->protocol != bpf_htons(ETH_P_IPV6) || network_is_discovery(skb)))
 		return ACTION_PASS;
-	if (network_source_is_local(skb, ipv4 ? FAMILY_IPV4 : FAMILY_IPV6, ETH_HLEN))
-		return network_drop(skb, DROP_INVALID_SOURCE_ADDRESS);
-	return ACTION_PASS;
+	return network_pass_unjudged(skb, ipv4 ? FAMILY_IPV4 : FAMILY_IPV6, ETH_HLEN);
 }
 
 SEC("tc")

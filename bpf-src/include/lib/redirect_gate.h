@@ -33,11 +33,19 @@ __global int redirect_is_over_share(__u32 endpoint_id)
 	return rate && rate_exceeds(rate, REDIRECT_DATAGRAMS);
 }
 
-static __always_inline bool redirect_kind_has_port(__u32 kind, __u32 port)
+/* Returns the first port of a proxy, or 0: there is none. */
+static __always_inline __u32 redirect_first_port(__u32 kind)
 {
 	const __u32 *first_port = bpf_map_lookup_elem(&redirect_proxies, &kind);
 
-	return first_port && *first_port && port - *first_port < REDIRECT_PORTS;
+	return first_port ? *first_port : 0;
+}
+
+static __always_inline bool redirect_kind_has_port(__u32 kind, __u32 port)
+{
+	const __u32 first_port = redirect_first_port(kind);
+
+	return first_port && port - first_port < REDIRECT_PORTS;
 }
 
 /* Returns whether a proxy listens on the port. */

@@ -17,6 +17,47 @@ static __always_inline bool redirect_gate_is_open(void)
 	return first_port && *first_port;
 }
 
+/* Returns whether there is a proxy. */
+static __always_inline bool redirect_is_on(void)
+{
+	return redirect_first_port(REDIRECT_HTTP) || redirect_first_port(REDIRECT_DNS);
+}
+
+/*
+ * Returns whether a packet may be to a proxy itself which the parser refuses, or whose IP header is behind a tag. One of
+ * IPv6 with extension headers, which may have any ports, is taken for it. Later fragments are not: the stack gives nobody
+ * a datagram without its first fragment.
+ */
+__global int redirect_may_be_addressed(struct __sk_buff *skb, __u32 family, __u32 ip_offset)
+{
+	__u32 port_offset = ip_offset + offsetof(struct udp_start, destination_port_be);
+	union address address, destination = {};
+	__be16 port_be;
+	__u8 protocol;
+
+	if (family == FAMILY_IPV4) {
+		struct iphdr ip;
+
+		if (bpf_skb_load_bytes(skb, ip_offset, &ip, sizeof(ip)) ||
+		    ip.frag_off & bpf_htons(IPV4_FRAGMENT_OFFSET))
+			return false;
+		destination.v4 = ip.daddr;
+		protocol = ip.protocol;
+		port_offset += ip.ihl * 4;
+	} else {
+		if (bpf_skb_load_bytes(skb, ip_offset + offsetof(struct ipv6hdr, nexthdr), &protocol, 1) ||
+		    bpf_skb_load_bytes(skb, ip_offset + offsetof(struct ipv6hdr, daddr), &destination, 16))
+			return false;
+		port_offset += IPV6_HEADER_BYTES;
+	}
+	proxy_address(&address, family);
+	if (likely(!address_equals(&address, &destination)))
+		return false;
+	if (protocol == IPPROTO_TCP || protocol == IPPROTO_UDP)
+		return !bpf_skb_load_bytes(skb, port_offset, &port_be, sizeof(port_be)) && redirect_has_port(port_be);
+	return family == FAMILY_IPV6 && ipv6_is_extension(protocol) && redirect_is_on();
+}
+
 /* Finds what policy says of a packet to an endpoint; returns a drop reason or REDIRECT_UNKNOWN: it is to none. */
 __global int redirect_ask(struct __sk_buff *skb, const struct packet *packet, struct judgement *judgement)
 {
