@@ -5,6 +5,9 @@
  * section 4.1, RFC 8200 section 4.5). A datagram keeps its number where no other one has used it for the same tuple a
  * while ago, and gets another one where one has; all fragments of a datagram have the same. The node's own datagrams are
  * no exception.
+ *
+ * A sender beyond its share of a second takes no place in the tables, which would evict others: its datagrams get one of
+ * the numbers of the crowd, which no other datagram has, by a hash of their tuple.
  */
 #ifndef AGENT_LIB_FRAGMENT_IDENTITY_H
 #define AGENT_LIB_FRAGMENT_IDENTITY_H
@@ -12,11 +15,15 @@
 #include "lib/clock.h"
 #include "lib/datagram_number.h"
 #include "lib/fragment.h"
+#include "lib/ipcache.h"
 #include "lib/parse_ipv4.h"
 #include "lib/parse_ipv6.h"
+#include "lib/service.h"
 
 #define FRAGMENT_TRIES 8
 #define FRAGMENT_CLAIM_SEC 60 /* the longest time in which a receiver waits for fragments: RFC 8200 section 4.5 */
+#define FRAGMENT_CROWD 0x3f   /* the numbers of the crowd have these bits, as a word of the packet: one of 64 */
+#define FRAGMENT_OF_NODE ENDPOINTS_MAX
 
 /* Returns whether a fragment of the tuple was stored with the same ports. */
 __global int fragment_is_known(const struct packet *packet)
@@ -57,11 +64,60 @@ __local int fragment_claim(const struct fragment6_key *key, const struct packet 
 	return !bpf_map_update_elem(&fragment_claims, key, &claim, taken ? BPF_ANY : BPF_NOEXIST);
 }
 
+static __always_inline __u32 fragment_mask(const struct packet *packet)
+{
+	return packet->family == FAMILY_IPV4 ? 0xffff : ~0U;
+}
+
+static __always_inline bool fragment_is_of_crowd(__u32 number)
+{
+	return (number & FRAGMENT_CROWD) == FRAGMENT_CROWD;
+}
+
+/* Returns the number of the crowd that a datagram has. */
+static __always_inline __u32 fragment_crowd_number(const struct packet *packet, __be32 id_be)
+{
+	const __u64 hash = tuple_hash(packet->source.halves, packet->destination.halves, (__be16)id_be,
+				      (__be16)(id_be >> 16), packet->protocol);
+
+	return ((__u32)(hash >> 32) | FRAGMENT_CROWD) & fragment_mask(packet);
+}
+
+/*
+ * Returns the id of the endpoint that sends a datagram; FRAGMENT_OF_NODE: this node does, which has no share; 0: another
+ * host, whose packets this node relays.
+ */
+__global int fragment_sender(const struct packet *packet)
+{
+	const struct ipcache_entry *source;
+
+	if (!packet)
+		return 0;
+	source = ipcache_find(&packet->source, packet->family);
+	if (!source)
+		return 0;
+	return source->flags & IPCACHE_FLAG_HOST ? FRAGMENT_OF_NODE : source->endpoint_id;
+}
+
+/* Counts a datagram; returns whether it is beyond the share of its sender. */
+static __always_inline bool fragment_is_of_flood(const struct packet *packet)
+{
+	const __u32 sender = (__u32)fragment_sender(packet);
+	struct share_rate *rate = bpf_map_lookup_elem(&number_rates, &sender);
+
+	return rate && rate_exceeds(rate, node_config.fragments_per_second);
+}
+
+/* Returns the number of a datagram whose first fragment has left no number in the table. */
+static __always_inline __u32 fragment_unnumbered(const struct packet *packet, __be32 id_be)
+{
+	return fragment_sender(packet) == FRAGMENT_OF_NODE ? id_be : fragment_crowd_number(packet, id_be);
+}
+
 /* Finds the number with which a datagram leaves; where none of some is free, that is the last of these. */
 __global int fragment_choose(const struct packet *packet, const union address *outer, const union address *to,
 			     __be32 id_be)
 {
-	const __be32 mask = packet && packet->family == FAMILY_IPV4 ? 0xffff : ~0U;
 	struct fragment6_key key;
 
 	if (!packet || !outer || !to)
@@ -70,9 +126,9 @@ __global int fragment_choose(const struct packet *packet, const union address *o
 	__builtin_memcpy(key.destination_address, to, sizeof(key.destination_address));
 	unrolled
 	for (int i = 0; i < FRAGMENT_TRIES; i++) {
-		if (fragment_claim(&key, packet))
+		if (!fragment_is_of_crowd(key.id_be) && fragment_claim(&key, packet))
 			break;
-		key.id_be = bpf_get_prandom_u32() & mask;
+		key.id_be = bpf_get_prandom_u32() & fragment_mask(packet);
 	}
 	return (int)key.id_be;
 }
@@ -94,7 +150,12 @@ __global int fragment_number(const struct packet *packet, const union address *o
 
 		fragment_datagram_of(packet, &packet->source, id_be, &key);
 		known = bpf_map_lookup_elem(&fragment_numbers, &key);
-		return known ? (int)*known : (int)id_be;
+		return (int)(known ? *known : fragment_unnumbered(packet, id_be));
+	}
+	if (unlikely(fragment_is_of_flood(packet))) {
+		fragment_datagram_of(packet, &packet->source, id_be, &key);
+		bpf_map_delete_elem(&fragment_numbers, &key); /* of an earlier datagram */
+		return (int)fragment_crowd_number(packet, id_be);
 	}
 	number = (__u32)fragment_choose(packet, outer, to, id_be);
 	fragment_datagram_of(packet, &packet->source, id_be, &key);

@@ -3,7 +3,9 @@
 #ifndef AGENT_MAPS_FRAGMENT_IDENTITY_MAP_H
 #define AGENT_MAPS_FRAGMENT_IDENTITY_MAP_H
 
+#include "maps/endpoint_map.h"
 #include "maps/fragment_map.h"
+#include "maps/rate_map.h"
 
 /* Who has used a number, and when. */
 struct fragment_claim {
@@ -28,6 +30,15 @@ struct {
 	__type(value, __u32);
 	__uint(max_entries, FRAGMENT_MAX_ENTRIES);
 } fragment_numbers SEC(".maps");
+
+/* The datagrams of each endpoint whose first fragments left in the present second; index 0: of other hosts. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__type(key, __u32);
+	__type(value, struct share_rate);
+	__uint(max_entries, ENDPOINTS_MAX);
+	__uint(map_flags, BPF_F_MMAPABLE);
+} number_rates SEC(".maps");
 
 #define DATAGRAM_NUMBERS 2048 /* a power of two */
 

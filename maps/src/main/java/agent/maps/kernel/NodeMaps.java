@@ -109,6 +109,7 @@ public final class NodeMaps {
           read("fragments6_overflow", MapFormats.FRAGMENTS6),
           read("fragment_claims", MapFormats.hexadecimal(0, 0)), // numbers of datagrams outside
           read("fragment_numbers", MapFormats.hexadecimal(0, 0)),
+          read("number_rates", MapFormats.hexadecimal(0, 0)),
           read("datagram_numbers", MapFormats.DATAGRAM_NUMBERS),
           read("early_fragments", MapFormats.EARLY_FRAGMENTS),
           read("early_owners", MapFormats.hexadecimal(0, 0)), // memory of the programs

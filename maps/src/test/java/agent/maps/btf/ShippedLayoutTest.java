@@ -138,6 +138,7 @@ class ShippedLayoutTest {
           fragments6_overflow,     fragment6_key,  fragment_entry
           fragment_claims,         fragment6_key,  fragment_claim
           fragment_numbers,        fragment6_key,  __u32
+          number_rates,            __u32,          share_rate
           datagram_numbers,        __u32,          __u32
           early_fragments,         __u32,          early_fragment
           early_owners,            __u32,          early_owner

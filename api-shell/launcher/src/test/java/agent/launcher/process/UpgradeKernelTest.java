@@ -106,6 +106,7 @@ class UpgradeKernelTest {
           "generations_v2",
           "judge_scratch",
           "namespace_rates",
+          "number_rates",
           "overflow_flows",
           "port_usage",
           "verdict_cache",

@@ -67,6 +67,7 @@ class EveryMapIsGuardedKernelTest {
           Map.entry("fragments6_overflow", "fragments"),
           Map.entry("fragment_claims", "fragments"),
           Map.entry("fragment_numbers", "fragments"),
+          Map.entry("number_rates", "counts of a second"),
           Map.entry("datagram_numbers", "counters"),
           Map.entry("early_fragments", "fragments"),
           Map.entry("early_owners", "fragments"),
