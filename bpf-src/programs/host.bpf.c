@@ -122,8 +122,7 @@ __global int network_translate_slowly(struct __sk_buff *skb, __u32 family)
 			return reason ? network_drop(skb, reason) : ACTION_PASS;
 		if (unlikely(redirect_is_addressed(&packet)))
 			return network_drop(skb, DROP_NOT_REDIRECTED);
-		if (tuple_is_fixed(&packet) && packet.protocol != IPPROTO_SCTP)
-			tuple_use(&packet, true); /* a tunnel may only receive; SCTP may be to a service */
+		tuple_receive(skb, &packet);
 		if (unlikely(redirect_gate_is_open())) {
 			reason = redirect_from_network(skb, &packet);
 			if (reason != REDIRECT_UNKNOWN)

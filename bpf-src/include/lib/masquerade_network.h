@@ -99,6 +99,17 @@ static __always_inline bool tuple_is_used(const struct __sk_buff *skb, const str
 }
 
 /*
+ * Notes that this node gets a packet of a tunnel, which may only receive; SCTP may be to a service. Anybody may send such
+ * packets: nothing is noted where no flow could get the tuple, since the device masquerades nothing.
+ */
+static __always_inline void tuple_receive(const struct __sk_buff *skb, const struct packet *packet)
+{
+	if (tuple_is_fixed(packet) && packet->protocol != IPPROTO_SCTP &&
+	    device_has_address(packet->family, skb->ifindex))
+		tuple_use(packet, true);
+}
+
+/*
  * Returns whether a TCP segment is an answer in a masqueraded connection whose entry for answers was evicted. The next
  * packet of the workload that changes something opens both again; the stack, which has no such connection, would reset
  * it before.
