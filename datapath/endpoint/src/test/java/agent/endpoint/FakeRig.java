@@ -62,6 +62,9 @@ final class FakeRig extends EndpointRig {
       new RuntimeOptions(EndpointOptions.defaults(), false, EnforcementMode.DEFAULT);
 
   boolean keepsOptions = true;
+  Duration retryBase = Duration.ofSeconds(1);
+  Duration retryMax = Duration.ofSeconds(8);
+  Duration refreshInterval = Duration.ofSeconds(5);
 
   /** What guards the devices of the node from the next start on; null where nothing does. */
   FakeGuard guard;
@@ -235,7 +238,8 @@ final class FakeRig extends EndpointRig {
         .nodeName("n1")
         .configuration(RuntimeConfiguration.restore(startOptions, configuration))
         .keepsOptions(keepsOptions)
-        .retry(Duration.ofSeconds(1), Duration.ofSeconds(8));
+        .refreshInterval(refreshInterval)
+        .retry(retryBase, retryMax);
   }
 
   @Override
