@@ -51,7 +51,7 @@ class EndpointDurationsTest {
         pauses(36, () -> agent.get("12").controllers().getFirst().consecutiveFailureCount()));
   }
 
-  /** A comparison adds the route of the endpoint again, which no event has told. */
+  /** A comparison adds the route of the endpoint again, which no event reported. */
   @Test
   void shouldCompareTheNodeAtTheRefreshInterval() {
     agent.create("12", Requests.on("lxc1").ipv4("10.5.0.9"));
