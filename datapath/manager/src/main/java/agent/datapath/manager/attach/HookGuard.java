@@ -14,7 +14,6 @@ import agent.datapath.manager.thread.StepSequence;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
@@ -32,8 +31,6 @@ import org.apache.logging.log4j.Logger;
 public final class HookGuard implements Check {
   private static final Logger LOGGER = LogManager.getLogger(HookGuard.class);
   private static final int HOOKS_PER_STEP = 16;
-  private static final int MOST_MOVES = 3;
-  private static final long MOVES_WITHIN_NS = TimeUnit.MINUTES.toNanos(1);
 
   private final ConductorAgent conductor;
   private final KernelFaults faults;
@@ -51,8 +48,7 @@ public final class HookGuard implements Check {
     final String program;
     WatchedHook.State last = WatchedHook.State.RIGHT;
     String failure;
-    int moves;
-    long firstMoveNs;
+    ProgramMoves moves = new ProgramMoves();
     boolean isLoading;
     boolean isClosed;
 
@@ -105,7 +101,6 @@ public final class HookGuard implements Check {
       watches.add(watch);
     } else {
       watch.moves = before.moves;
-      watch.firstMoveNs = before.firstMoveNs;
       before.isClosed = true;
       before.hook.close();
       watches.set(watches.indexOf(before), watch);
@@ -177,11 +172,13 @@ public final class HookGuard implements Check {
       failed(watch, state, refusal);
       return false;
     }
-    if (state == WatchedHook.State.BEHIND && isFought(watch, nowNs)) {
+    if (state == WatchedHook.State.BEHIND
+        && watch.moves.isExhausted(watch.failure != null, nowNs)) {
       failed(
           watch,
           state,
-          "it was moved %d times within a minute and is not moved again".formatted(MOST_MOVES));
+          "it was moved %d times within a minute and is not moved again"
+              .formatted(ProgramMoves.MOST));
       return false;
     }
     if (state == WatchedHook.State.BEHIND || state == WatchedHook.State.REPLACED) {
@@ -196,17 +193,6 @@ public final class HookGuard implements Check {
     }
     repaired(watch, state, Kind.LINK);
     return true;
-  }
-
-  private static boolean isFought(Watch watch, long nowNs) {
-    if (watch.moves >= MOST_MOVES && watch.failure != null) {
-      return true; // until the foreign program is gone
-    }
-    if (watch.moves == 0 || nowNs - watch.firstMoveNs > MOVES_WITHIN_NS) {
-      watch.moves = 0;
-      watch.firstMoveNs = nowNs;
-    }
-    return watch.moves >= MOST_MOVES;
   }
 
   private void load(Watch watch, WatchedHook.State state) {
@@ -235,7 +221,7 @@ public final class HookGuard implements Check {
       watch.hook.repair(state, ClosedPrograms.in(object, watch.program));
     }
     if (state == WatchedHook.State.BEHIND) {
-      watch.moves++;
+      watch.moves.count();
       repaired(watch, state, Kind.PROGRAM_ORDER);
     } else {
       repaired(watch, state, Kind.LINK);
