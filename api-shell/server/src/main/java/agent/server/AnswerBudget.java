@@ -21,9 +21,13 @@ public final class AnswerBudget {
    * @param small answers with fewer units are not counted
    */
   public AnswerBudget(int most, int small) {
+    this(most, small, new Semaphore(most, true));
+  }
+
+  AnswerBudget(int most, int small, Semaphore units) {
     this.most = most;
     this.small = small;
-    units = new Semaphore(most, true);
+    this.units = units;
   }
 
   /** Returns whether an answer of this size needs a share. */

@@ -44,19 +44,7 @@ public final class ApiServer implements AutoCloseable {
             WATCH_THREADS, Thread.ofPlatform().name("api-watch-", 0).daemon().factory());
     dispatcher =
         new ApiDispatcher(context, routes, WireFormat.strictMapper(), workers, watchWorkers);
-    openListener =
-        new HttpOpenListener(
-            buffers,
-            OptionMap.builder()
-                .set(
-                    UndertowOptions.MAX_ENTITY_SIZE,
-                    ApiDispatcher.DRAINED_BODIES * context.maxBodyBytes())
-                .set(UndertowOptions.MAX_HEADER_SIZE, MAX_HEADER_BYTES)
-                .set(UndertowOptions.REQUEST_PARSE_TIMEOUT, PARSE_TIMEOUT_MS)
-                .set(UndertowOptions.NO_REQUEST_TIMEOUT, NO_REQUEST_TIMEOUT_MS)
-                .set(UndertowOptions.DECODE_URL, false)
-                .set(UndertowOptions.ALWAYS_SET_DATE, false)
-                .getMap());
+    openListener = new HttpOpenListener(buffers, options(context.maxBodyBytes()));
     openListener.setRootHandler(
         context.profiling() ? new ProfilingHandler(dispatcher, workers) : dispatcher);
     listener =
@@ -67,6 +55,17 @@ public final class ApiServer implements AutoCloseable {
             context.stallLimitMs(),
             context.maxConnections(),
             openListener);
+  }
+
+  static OptionMap options(long maxBodyBytes) {
+    return OptionMap.builder()
+        .set(UndertowOptions.MAX_ENTITY_SIZE, ApiDispatcher.DRAINED_BODIES * maxBodyBytes)
+        .set(UndertowOptions.MAX_HEADER_SIZE, MAX_HEADER_BYTES)
+        .set(UndertowOptions.REQUEST_PARSE_TIMEOUT, PARSE_TIMEOUT_MS)
+        .set(UndertowOptions.NO_REQUEST_TIMEOUT, NO_REQUEST_TIMEOUT_MS)
+        .set(UndertowOptions.DECODE_URL, false)
+        .set(UndertowOptions.ALWAYS_SET_DATE, false)
+        .getMap();
   }
 
   /**

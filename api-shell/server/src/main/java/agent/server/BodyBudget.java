@@ -15,7 +15,7 @@ final class BodyBudget {
   private static final long LONGEST_WAIT_SEC = 30;
   private static final int UNKNOWN_LENGTH = -1;
 
-  private final Semaphore small = new Semaphore(SMALL_BUDGET_BYTES / BYTES_PER_PERMIT, true);
+  private final Semaphore small;
   private final Semaphore large;
   private final long maxBodyBytes;
 
@@ -25,8 +25,16 @@ final class BodyBudget {
    * @param maxBodyBytes the largest body
    */
   BodyBudget(long maxBodyBytes) {
+    this(
+        maxBodyBytes,
+        new Semaphore(SMALL_BUDGET_BYTES / BYTES_PER_PERMIT, true),
+        new Semaphore(permits(maxBodyBytes), true));
+  }
+
+  BodyBudget(long maxBodyBytes, Semaphore small, Semaphore large) {
     this.maxBodyBytes = maxBodyBytes;
-    large = new Semaphore(permits(maxBodyBytes), true);
+    this.small = small;
+    this.large = large;
   }
 
   private static int permits(long bytes) {

@@ -44,6 +44,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.AfterEach;
@@ -132,7 +133,10 @@ class MonitorServerTest {
     try (RecordedLog log = RecordedLog.of(ListeningSocket.class);
         MonitorClient kept = open(MonitorStream.AGENT_EVENTS)) {
       Files.delete(socket);
+      final long goneNs = System.nanoTime();
       await(() -> Files.exists(socket));
+      final long tookMs = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - goneNs);
+      assertTrue(tookMs < 2_500, "it looks each second; took " + tookMs + " ms");
       try (MonitorClient after = open(MonitorStream.AGENT_EVENTS)) {
         agent.publish(Map.of("kind", "test"));
         assertEquals("{\"kind\":\"test\"}", ((Activity) after.next(LIMIT)).json());
