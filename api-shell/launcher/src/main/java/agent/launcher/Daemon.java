@@ -218,7 +218,7 @@ final class Daemon implements AutoCloseable {
                 identities,
                 events));
     datapath.health().add(NodeProxies.MODULE, created::health);
-    routes.add(new ProxyMetricSource(created));
+    routes.add(ProxyMetricSource.of(created));
     routes.add(new ProxyTraffic(created, policy.requests()), created::process);
     return created;
   }

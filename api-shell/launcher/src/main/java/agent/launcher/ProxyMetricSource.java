@@ -13,26 +13,42 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.function.Predicate;
+import java.util.function.Supplier;
 
 /** Metrics of the proxies; one that does not run has none but its number of ports. */
 final class ProxyMetricSource implements MetricRegistry.Source {
-  private final NodeProxies proxies;
+  private final Supplier<ProxyCounts> counts;
+  private final Predicate<RedirectKind> isRunning;
 
-  ProxyMetricSource(NodeProxies proxies) {
-    this.proxies = proxies;
+  /**
+   * Creates the source.
+   *
+   * @param counts reads what the proxies have counted
+   * @param isRunning whether the proxy of a kind has its ports
+   */
+  ProxyMetricSource(Supplier<ProxyCounts> counts, Predicate<RedirectKind> isRunning) {
+    this.counts = counts;
+    this.isRunning = isRunning;
+  }
+
+  /** Creates the source of the proxies of the node. */
+  static ProxyMetricSource of(NodeProxies proxies) {
+    return new ProxyMetricSource(
+        () -> proxies.report(0), kind -> proxies.firstPort(kind).isPresent());
   }
 
   @Override
   public List<MetricFamily> collect() {
-    final ProxyCounts counted = proxies.report(0);
+    final ProxyCounts counted = counts.get();
     return List.of(
         new MetricFamily(
             "agent_proxy_ports",
             "Ports that a proxy listens on, of each family",
             MetricFamily.Type.GAUGE,
             List.of(
-                ports("http", proxies.firstPort(RedirectKind.HTTP).isPresent()),
-                ports("dns", proxies.firstPort(RedirectKind.DNS).isPresent()))),
+                ports("http", isRunning.test(RedirectKind.HTTP)),
+                ports("dns", isRunning.test(RedirectKind.DNS)))),
         new MetricFamily(
             "agent_proxy_requests_total",
             "Requests that passed a proxy, by what became of them",

@@ -81,7 +81,7 @@ class ProxyStatusTest {
 
   @Test
   void shouldCountPortsAndRequestsByVerdict() throws Exception {
-    final ProxyMetricSource source = new ProxyMetricSource(bench.proxies);
+    final ProxyMetricSource source = ProxyMetricSource.of(bench.proxies);
     assertNull(bench.listener);
     assertEquals(
         """

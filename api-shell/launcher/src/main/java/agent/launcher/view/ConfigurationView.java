@@ -63,6 +63,11 @@ public final class ConfigurationView {
     return clusterName() + "/" + nodeName;
   }
 
+  /** Encodes the names of the cluster and of this node in it. */
+  Map<String, Object> cluster() {
+    return Map.of("name", clusterName(), "self", self());
+  }
+
   private static boolean masquerades(StartedParts parts) {
     return parts.masquerading().get() != MasqueradeGuard.Mode.DISABLED;
   }

@@ -5,10 +5,13 @@ import agent.datapath.manager.spec.DatapathStatus;
 import agent.datapath.manager.spec.ModuleHealth;
 import agent.datapath.manager.thread.DutyCycle;
 import agent.launcher.options.SecretNames;
+import agent.maps.mirror.MapVisitor.MapSummary;
 import agent.server.view.DebugView;
 import agent.types.OperationException;
 import java.io.IOException;
 import java.io.Reader;
+import java.lang.management.ManagementFactory;
+import java.lang.management.MemoryUsage;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
@@ -83,23 +86,18 @@ public final class ProcessDebugView implements DebugView {
   public Map<String, String> subsystems() {
     final Map<String, String> subsystems = new LinkedHashMap<>();
     final DatapathStatus status = datapath.status();
-    final Runtime jvm = Runtime.getRuntime();
     subsystems.put(
         "jvm",
-        "%s %s, %d processors, heap %d of %d bytes in use, %d at most"
+        "%s %s, %s"
             .formatted(
                 System.getProperty("java.vm.name"),
                 System.getProperty("java.vm.version"),
-                jvm.availableProcessors(),
-                jvm.totalMemory() - jvm.freeMemory(),
-                jvm.totalMemory(),
-                jvm.maxMemory()));
+                text(
+                    Runtime.getRuntime().availableProcessors(),
+                    ManagementFactory.getMemoryMXBean().getHeapMemoryUsage())));
     subsystems.put("privileges", ProcessPrivileges.text());
     subsystems.put("proxies", proxies.get().orElse("no process: no policy asks for one"));
-    subsystems.put(
-        "datapath",
-        "libbpf %s, attached by %s, %d endpoints"
-            .formatted(status.libbpfVersion(), status.tcMode(), status.endpoints()));
+    subsystems.put("datapath", text(status));
     subsystems.put("conntrack", status.conntrack().toString());
     subsystems.put(
         "health",
@@ -109,7 +107,7 @@ public final class ProcessDebugView implements DebugView {
     subsystems.put(
         "maps",
         datapath.mirrors().describe().stream()
-            .map(map -> map.name() + ": " + map.entries() + " of " + map.maxEntries())
+            .map(ProcessDebugView::text)
             .collect(Collectors.joining("\n")));
     subsystems.put(
         "threads",
@@ -117,6 +115,20 @@ public final class ProcessDebugView implements DebugView {
             .map(ProcessDebugView::text)
             .collect(Collectors.joining("\n")));
     return subsystems;
+  }
+
+  static String text(int processors, MemoryUsage heap) {
+    return "%d processors, heap %d of %d bytes in use, %d at most"
+        .formatted(processors, heap.getUsed(), heap.getCommitted(), heap.getMax());
+  }
+
+  static String text(DatapathStatus status) {
+    return "libbpf %s, attached by %s, %d endpoints"
+        .formatted(status.libbpfVersion(), status.tcMode(), status.endpoints());
+  }
+
+  static String text(MapSummary map) {
+    return map.name() + ": " + map.entries() + " of " + map.maxEntries();
   }
 
   static String text(DutyCycle cycle) {

@@ -114,7 +114,7 @@ final class StatusEncoder {
         maps(now),
         now.nodes().unassignedId(),
         new DaemonStatusModel.ClockSource(hertz, "ktime-coarse"),
-        Map.of("name", configuration.clusterName(), "self", configuration.self()),
+        configuration.cluster(),
         Map.of("clusters", List.of(), "mode", OFF),
         Map.of("mode", "none"),
         CNI_FILE,
@@ -156,7 +156,10 @@ final class StatusEncoder {
       return new DaemonStatusModel.FlowObserver(
           NO_FLOW_METRICS, "the flow observer starts with the datapath", null, OFF);
     }
-    final FlowRing flows = now.datapath().events().flows();
+    return flowObserver(now.datapath().events().flows(), isWhole);
+  }
+
+  static DaemonStatusModel.FlowObserver flowObserver(FlowRing flows, boolean isWhole) {
     if (flows.capacity() == 0) {
       return new DaemonStatusModel.FlowObserver(
           NO_FLOW_METRICS, "the flow observer is off: its capacity is 0", null, OFF);
@@ -214,13 +217,16 @@ final class StatusEncoder {
     final List<ControllerModel> controllers = new ArrayList<>();
     now.controllers().forEach(controller -> controllers.add(controller.model()));
     final DatapathStatus.Conntrack sweeps = now.datapath().status().conntrack();
-    controllers.add(
-        new ControllerModel(
-            "conntrack-gc",
-            conntrackController,
-            new ControllerModel.Configuration(true, null, sweeps.intervalSec() + ".0s"),
-            new ControllerModel.Status(null, null, sweeps.runs(), null, null, null)));
+    controllers.add(conntrackSweeps(conntrackController, sweeps));
     return controllers;
+  }
+
+  static ControllerModel conntrackSweeps(String uuid, DatapathStatus.Conntrack sweeps) {
+    return new ControllerModel(
+        "conntrack-gc",
+        uuid,
+        new ControllerModel.Configuration(true, null, sweeps.intervalSec() + ".0s"),
+        new ControllerModel.Status(null, null, sweeps.runs(), null, null, null));
   }
 
   /** Encodes the events of the datapath: what was read, lost, and not emitted. */

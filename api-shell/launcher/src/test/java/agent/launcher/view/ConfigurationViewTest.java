@@ -45,7 +45,11 @@ class ConfigurationViewTest {
           true,
           EnforcementMode.ALWAYS);
 
+  private static final FamilyAddressing IPV4 =
+      FamilyAddressing.of(IpAddress.parse("192.0.2.1"), Prefix.parse("10.5.0.0/24"));
+
   private RuntimeOptions realized = REALIZED;
+  private FamilyAddressing ipv6 = FamilyAddressing.DISABLED;
   private SegmentSizes segments = new SegmentSizes(1, 2, 3, 4);
 
   /** Asked for more than is in force yet. */
@@ -121,9 +125,7 @@ class ConfigurationViewTest {
 
   private StartedParts parts(MasqueradeGuard.Mode masquerading) {
     return new StartedParts(
-        new NodeAddressing(
-            FamilyAddressing.of(IpAddress.parse("192.0.2.1"), Prefix.parse("10.5.0.0/24")),
-            FamilyAddressing.DISABLED),
+        new NodeAddressing(IPV4, ipv6),
         () -> new NodeInventory(List.of("eth0", "eth1"), List.of(), 1450, 1430, segments),
         null,
         () -> new HostRouting(HostRouting.Mode.LEGACY, "netfilter", false),
@@ -265,5 +267,35 @@ class ConfigurationViewTest {
         List.of("enable-policy", "disable-conntrack", "monitor-aggregation", "enable-tracing")) {
       assertFalse(immutable.containsKey(changeable), changeable);
     }
+  }
+
+  /** Each value of a family is another one than that of the other. */
+  @Test
+  void shouldShowEachFamilyByItself() {
+    ipv6 = FamilyAddressing.of(IpAddress.parse("2001:db8::1"), Prefix.parse("f00d::/96"));
+    final ConfigurationView view =
+        view("--ipv4-native-routing-cidr=10.7.0.0/16", "--ipv6-native-routing-cidr=f00d::/64");
+    final StartedParts parts = parts(MasqueradeGuard.Mode.BPF);
+    final DaemonStatusModel.Masquerading masquerading = view.masquerading(parts);
+    assertEquals("10.7.0.0/16", masquerading.snatExclusionCidrV4());
+    assertEquals("f00d::/64", masquerading.snatExclusionCidrV6());
+    final DaemonConfigurationModel.Status status = view.model(parts, Map.of()).status();
+    final Map<String, Object> values = status.daemonConfigurationMap();
+    for (final Map.Entry<String, String> each :
+        Map.of(
+                "ipv4-node", "192.0.2.1",
+                "ipv6-node", "2001:db8::1",
+                "ipv4-range", "10.5.0.0/24",
+                "ipv6-range", "f00d::/96",
+                "ipv4-native-routing-cidr", "10.7.0.0/16",
+                "ipv6-native-routing-cidr", "f00d::/64")
+            .entrySet()) {
+      assertEquals(each.getValue(), values.get(each.getKey()), each.getKey());
+    }
+    assertEquals("2001:db8::1", status.addressing().ipv6().ip());
+    assertEquals("f00d::/96", status.addressing().ipv6().allocRange());
+    final var automatic = view().model(parts, Map.of()).status().daemonConfigurationMap();
+    assertEquals("10.5.0.0/24", automatic.get("ipv4-native-routing-cidr"));
+    assertEquals("f00d::/96", automatic.get("ipv6-native-routing-cidr"));
   }
 }

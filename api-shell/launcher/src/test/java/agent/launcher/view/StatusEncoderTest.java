@@ -1,14 +1,24 @@
 package agent.launcher.view;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
 
+import agent.contract.daemon.ControllerModel;
+import agent.contract.daemon.DaemonStatusModel;
 import agent.contract.daemon.DaemonStatusModel.BigTcp;
+import agent.contract.daemon.DaemonStatusModel.Observer;
 import agent.datapath.manager.spec.DatapathEvents;
+import agent.datapath.manager.spec.DatapathStatus;
 import agent.datapath.manager.spec.FlowRing;
+import agent.maps.layout.EventType;
+import agent.maps.layout.FlowEventFlyweight;
 import agent.node.NodeInventory.SegmentSizes;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import org.agrona.concurrent.UnsafeBuffer;
 import org.junit.jupiter.api.Test;
 
 /** Fields of like kinds, each with another value. */
@@ -66,5 +76,37 @@ class StatusEncoderTest {
     final SegmentSizes smaller = new SegmentSizes(100_000, 90_000, 60_000, 50_000);
     assertEquals(new BigTcp(false, 60_000, 50_000), StatusEncoder.bigTcp(smaller, true));
     assertEquals(new BigTcp(false, null, null), StatusEncoder.bigTcp(null, true));
+  }
+
+  /** A ring of 4 that has seen 5, after an hour, two minutes and three seconds. */
+  @Test
+  void shouldTellWhatTheRingOfFlowsHoldsFromWhatItHasSeen() {
+    final AtomicLong nowNs = new AtomicLong(7);
+    final FlowRing ring = new FlowRing(4, Set.of(EventType.DROP), nowNs::get);
+    final FlowEventFlyweight event =
+        new FlowEventFlyweight().wrap(new UnsafeBuffer(new byte[FlowEventFlyweight.LENGTH]), 0);
+    for (int i = 0; i < 5; i++) {
+      ring.append(event);
+    }
+    nowNs.addAndGet(TimeUnit.SECONDS.toNanos(3_723));
+    final DaemonStatusModel.FlowObserver whole = StatusEncoder.flowObserver(ring, true);
+    assertEquals(new Observer(4L, 4L, 5L, "1h2m3s"), whole.observer());
+    assertEquals("Ok", whole.state());
+    assertEquals("keeps drops, and every event while a program listens", whole.msg());
+    assertNull(StatusEncoder.flowObserver(ring, false).observer());
+    final FlowRing some = new FlowRing(16, FlowRing.TYPES, nowNs::get);
+    some.append(event);
+    nowNs.addAndGet(TimeUnit.SECONDS.toNanos(61));
+    assertEquals(
+        new Observer(1L, 16L, 1L, "1m1s"), StatusEncoder.flowObserver(some, true).observer());
+  }
+
+  @Test
+  void shouldTellTheIntervalOfSweepsFromTheirNumber() {
+    final ControllerModel sweeps =
+        StatusEncoder.conntrackSweeps("u", new DatapathStatus.Conntrack(60, 2, 3, 4, 5, 6, 7));
+    assertEquals("u", sweeps.uuid());
+    assertEquals("60.0s", sweeps.configuration().interval());
+    assertEquals(2, sweeps.status().successCount());
   }
 }

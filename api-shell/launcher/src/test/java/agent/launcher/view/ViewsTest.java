@@ -28,6 +28,7 @@ class ViewsTest {
   void shouldNameTheNodeWithItsCluster() {
     assertEquals("blue", CONFIGURATION.clusterName());
     assertEquals("blue/node-1", CONFIGURATION.self());
+    assertEquals(Map.of("name", "blue", "self", "blue/node-1"), CONFIGURATION.cluster());
   }
 
   @Test
@@ -74,7 +75,7 @@ class ViewsTest {
     assertEquals(Reading.ok("3 of 8 connections are open"), free.read());
     assertEquals(
         Reading.degraded("all 8 connections are in use: new clients wait"),
-        new ApiConnectionView(() -> new ConnectionCounts(8, 8, 8, 0, true), Optional::empty)
+        new ApiConnectionView(() -> new ConnectionCounts(9, 7, 8, 0, true), Optional::empty)
             .read());
   }
 

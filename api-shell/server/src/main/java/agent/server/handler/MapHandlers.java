@@ -14,6 +14,7 @@ import agent.server.Route;
 import agent.types.Refusal;
 import java.time.Instant;
 import java.util.Map;
+import java.util.function.BiPredicate;
 import tools.jackson.core.JsonGenerator;
 
 /** Routes of BPF maps and their contents. */
@@ -55,14 +56,16 @@ public final class MapHandlers implements ApiHandler.Group {
 
   private Answer contents(ApiRequest request) {
     final String name = request.path("name");
-    return Answer.streamed(
-        json -> {
-          if (!mirrors.read(name, new EntryWriter(json))) {
-            throw Refusal.notFound("name", "there is no open map '" + name + "'");
-          }
-          json.writeEndArray();
-          json.writeEndObject();
-        });
+    return Answer.streamed(json -> write(json, name, mirrors::read));
+  }
+
+  /** Writes a map, which {@code read} visits; it returns false where there is none. */
+  static void write(JsonGenerator json, String name, BiPredicate<String, MapVisitor> read) {
+    if (!read.test(name, new EntryWriter(json))) {
+      throw Refusal.notFound("name", "there is no open map '" + name + "'");
+    }
+    json.writeEndArray();
+    json.writeEndObject();
   }
 
   /** Writes the record of the map and then its entries one by one. */

@@ -18,6 +18,7 @@ import agent.contract.endpoint.EndpointConfigurationSpecModel;
 import agent.contract.endpoint.EndpointModel;
 import agent.contract.endpoint.EndpointPolicyModel.ProxyStatistics;
 import agent.contract.ipam.IpamAllocationModel;
+import agent.contract.policy.LabelModel;
 import agent.contract.policy.PolicyModel;
 import agent.contract.policy.PolicyResolutionModel;
 import agent.contract.policy.PolicyResolutionRequest;
@@ -369,7 +370,8 @@ class HandlersTest {
         400, "[0].endpointSelector: is missing", () -> client.importPolicy("[{\"ingress\":[]}]"));
     assertRefused(
         400, "[0].ingres: is not a known field", () -> client.importPolicy("[{\"ingres\":[]}]"));
-    assertEquals("rule", client.selectors().getFirst().labels().getFirst().key());
+    assertEquals(
+        new LabelModel("rule", "k8s", "a"), client.selectors().getFirst().labels().getFirst());
     assertRefused(404, "labels: no rule has [none]", () -> client.deletePolicy(List.of("none")));
     assertEquals("[]", client.deletePolicy(List.of()).policy());
   }
@@ -494,6 +496,16 @@ class HandlersTest {
         400,
         "from: is missing",
         () -> client.resolvePolicy(new PolicyResolutionRequest(null, null, null)));
+    final var from = new PolicyResolutionRequest.From(List.of());
+    assertRefused(
+        400,
+        "to: is missing",
+        () -> client.resolvePolicy(new PolicyResolutionRequest(from, null, null)));
+    final var to = new PolicyResolutionRequest.To(null, List.of());
+    assertRefused(
+        400,
+        "from: is missing",
+        () -> client.resolvePolicy(new PolicyResolutionRequest(null, to, null)));
     assertRefused(
         400,
         "to.dports[0].name: 'ANY/http' is a named port of no endpoint with these labels",

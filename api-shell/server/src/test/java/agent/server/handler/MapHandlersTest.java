@@ -1,12 +1,14 @@
 package agent.server.handler;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.contract.WireFormat;
 import agent.maps.mirror.MapVisitor.DesiredAction;
 import agent.maps.mirror.MapVisitor.MapSummary;
 import agent.server.handler.MapHandlers.EntryWriter;
+import agent.types.Refusal;
 import java.io.StringWriter;
 import org.junit.jupiter.api.Test;
 import tools.jackson.core.JsonGenerator;
@@ -35,12 +37,15 @@ class MapHandlersTest {
   void shouldWriteTheMapThatEachEntryBelongsTo() {
     final StringWriter text = new StringWriter();
     try (JsonGenerator json = MAPPER.createGenerator(text)) {
-      final EntryWriter writer = new EntryWriter(json);
-      writer.onMap(PINNED, 1_795_305_600_123L);
-      assertTrue(writer.onEntry("k1", "v1", DesiredAction.OK, null), "go on");
-      assertTrue(writer.onEntry("k2", "v2", DesiredAction.INSERT, "ENOSPC"));
-      json.writeEndArray();
-      json.writeEndObject();
+      MapHandlers.write(
+          json,
+          "asked",
+          (name, writer) -> {
+            assertEquals("asked", name);
+            writer.onMap(PINNED, 1_795_305_600_123L);
+            assertTrue(writer.onEntry("k1", "v1", DesiredAction.OK, null), "go on");
+            return writer.onEntry("k2", "v2", DesiredAction.INSERT, "ENOSPC");
+          });
     }
     assertEquals(
         "{\"entries\":3,\"flags\":1,\"key-size\":4,\"max-entries\":1024,"
@@ -55,5 +60,16 @@ class MapHandlersTest {
       new EntryWriter(json).onMap(UNPINNED, 0);
     }
     assertTrue(unpinned.toString().contains("\"name\":\"m\",\"pressure\""), unpinned.toString());
+  }
+
+  @Test
+  void shouldRefuseAMapThatIsNotOpen() {
+    try (JsonGenerator json = MAPPER.createGenerator(new StringWriter())) {
+      final Refusal refusal =
+          assertThrows(
+              Refusal.class, () -> MapHandlers.write(json, "none", (name, writer) -> false));
+      assertEquals(Refusal.Kind.NOT_FOUND, refusal.kind());
+      assertEquals("there is no open map 'none'", refusal.reason());
+    }
   }
 }
