@@ -44,6 +44,17 @@ class AgentWiringKernelTest {
           "state-write-retry", "1.0s",
           "system-load", "60.0s");
 
+  /** The seconds after which a thread that does not come back is a fault. */
+  private static final Map<String, Double> STALL_LIMITS =
+      Map.of(
+          "dp-conductor", 1.0,
+          "dp-conntrack-gc", 5.0,
+          "dp-events", 5.0,
+          "dp-loader", 60.0,
+          "dp-mirror", 60.0,
+          "dp-sockets", 30.0,
+          "ep-conductor", 2.0);
+
   /** Threads beside those of the datapath, which the health has. */
   private static final List<String> THREADS =
       List.of("heap-return", "monitor-accept", "names", "node-rules");
@@ -72,6 +83,17 @@ class AgentWiringKernelTest {
       names.add(metric.get("name").asString());
     }
     assertTrue(names.containsAll(METRICS), names.toString());
+  }
+
+  @Test
+  void shouldLimitTheDutyCycleOfEachThreadByItsWork() throws Exception {
+    final Map<String, Double> limits = new TreeMap<>();
+    for (final JsonNode metric : agent.expect(200, "GET", "/metrics/", null).json()) {
+      if (metric.get("name").asString().equals("agent_duty_cycle_stall_limit_seconds")) {
+        limits.put(metric.at("/labels/agent").asString(), metric.get("value").asDouble());
+      }
+    }
+    assertEquals(new TreeMap<>(STALL_LIMITS), limits);
   }
 
   @Test
