@@ -197,4 +197,32 @@ class EndpointFieldsTest {
     agent.restart();
     assertEquals(modified(), new TreeMap<>(fields(agent.get("12"))));
   }
+
+  /** A change of these options alone; without any, of nothing. */
+  private static EndpointRequest wired(DatapathConfiguration options) {
+    return new EndpointRequest(
+        "ready", null, null, null, null, options, null, null, null, null, null, null, null, null,
+        null, null, null, null, null, null, null, null, null, null, true);
+  }
+
+  private Map<String, Object> after(DatapathConfiguration options) {
+    agent.now(agent.conductor.endpoints().modify(EndpointIdentifier.parse("12"), wired(options)));
+    return fields(agent.get("12"));
+  }
+
+  @Test
+  void shouldKeepWhatAChangeDoesNotName() {
+    agent.now(agent.conductor.endpoints().create(EndpointIdentifier.parse("12"), CREATED));
+    final Map<String, Object> expected = created();
+    assertEquals(expected, after(null));
+    assertEquals(expected, after(DatapathConfiguration.DEFAULT));
+    expected.put("no-verification", false);
+    assertEquals(expected, after(new DatapathConfiguration(false, null, null, null, null, null)));
+    expected.put("egress", "true");
+    assertEquals(expected, after(new DatapathConfiguration(null, null, null, null, true, null)));
+    expected.put("arp", false);
+    assertEquals(expected, after(new DatapathConfiguration(null, null, null, false, null, null)));
+    expected.put("no-verification", true);
+    assertEquals(expected, after(new DatapathConfiguration(true, null, null, null, null, null)));
+  }
 }
