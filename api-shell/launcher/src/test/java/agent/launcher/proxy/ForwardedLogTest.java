@@ -98,7 +98,13 @@ class ForwardedLogTest {
   @Test
   void shouldLogAsNoOtherClass() throws IOException {
     for (final String name :
-        List.of("agent.launcher.Daemon", "agent.server.ApiDispatcher", "agent.l7proxyx.A", "")) {
+        List.of(
+            "agent.launcher.Daemon",
+            "agent.server.ApiDispatcher",
+            "agent.l7proxyx.A",
+            "agent.dns.Names",
+            "agent.datapath.manager.spec.FlowRing",
+            "")) {
       assertEquals(
           "INFO " + LIBRARIES + " [] " + name + ": done", log("INFO", name, "{} done", "done"));
     }
