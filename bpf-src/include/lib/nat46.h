@@ -8,6 +8,8 @@
  * The programs that translate are reached by tail calls, so that the others need neither their stack nor their
  * instructions. Two marks tell them apart from other packets: one in the control block, which lasts for one run, on a
  * packet that was translated; one in tc_index on a packet that a program has judged and delivers to a translated side.
+ * With the latter goes one in skb->mark: tc_index passes from one network namespace to another, so that a container whose
+ * interface has no program could write it; the mark does not pass.
  */
 #ifndef AGENT_LIB_NAT46_H
 #define AGENT_LIB_NAT46_H
@@ -41,6 +43,7 @@ enum nat46_program {
 /* In tc_index, as PACKET_COMPLETE. */
 #define PACKET_TO_TRANSLATE 0x46d1
 #define PACKET_FIRST_PIECE 0x46d3 /* the same, of what is split (lib/nat46_fragment.h) */
+#define PACKET_MARK_JUDGED 0x46d1b7e5
 
 /* Returns whether the address is in the range. */
 static __always_inline bool nat46_takes(const union address *destination)
@@ -81,13 +84,21 @@ static __always_inline __u32 entry_translates(const struct conntrack_entry *entr
 static __always_inline int deliver_to_translation(struct __sk_buff *skb, __u32 ifindex)
 {
 	skb->tc_index = PACKET_TO_TRANSLATE;
+	skb->mark = PACKET_MARK_JUDGED;
 	return (int)bpf_redirect(ifindex, 0);
 }
 
 static __always_inline bool packet_is_to_translate(const struct __sk_buff *skb)
 {
-	return node_config.enable_nat46 &&
-	       (skb->tc_index & ~(PACKET_TO_TRANSLATE ^ PACKET_FIRST_PIECE)) == PACKET_TO_TRANSLATE;
+	const __u32 kinds = PACKET_TO_TRANSLATE ^ PACKET_FIRST_PIECE;
+
+	return node_config.enable_nat46 && !(((skb->tc_index ^ PACKET_TO_TRANSLATE) & ~kinds) |
+					     (skb->mark ^ PACKET_MARK_JUDGED)); /* without a branch */
+}
+
+static __always_inline bool packet_is_first_piece(const struct __sk_buff *skb)
+{
+	return skb->tc_index == PACKET_FIRST_PIECE && skb->mark == PACKET_MARK_JUDGED;
 }
 
 #endif

@@ -156,13 +156,16 @@ __global int nat46_complete(struct __sk_buff *skb, const struct packet *packet, 
 /* Sends the packet through to_endpoint again, as the one that becomes the first piece; returns a drop reason. */
 static __always_inline int nat46_send_first(struct __sk_buff *skb, const struct packet *packet, const struct iphdr *ip)
 {
+	const __u32 mark = skb->mark;
 	long error;
 
 	if (!nat46_is_fragment(ip) && nat46_complete(skb, packet, ip))
 		return DROP_MALFORMED;
 	skb->tc_index = PACKET_FIRST_PIECE;
+	skb->mark = PACKET_MARK_JUDGED;
 	error = bpf_clone_redirect(skb, skb->ifindex, 0);
 	packet_set_incomplete(skb);
+	skb->mark = mark;
 	return error ? DROP_NOT_FORWARDABLE : DROP_NONE;
 }
 

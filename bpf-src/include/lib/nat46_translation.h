@@ -276,7 +276,7 @@ static __always_inline bool nat46_has_counterpart(struct __sk_buff *skb, const s
 static __always_inline int nat46_arrive(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
 					struct packet *packet)
 {
-	const bool first = skb->tc_index == PACKET_FIRST_PIECE;
+	const bool first = packet_is_first_piece(skb);
 	struct nat46_piece piece;
 	struct ipv6hdr ip;
 	struct iphdr from;
