@@ -24,6 +24,7 @@
 #define FRAGMENT_CLAIM_SEC 60 /* the longest time in which a receiver waits for fragments: RFC 8200 section 4.5 */
 #define FRAGMENT_CROWD 0x3f   /* the numbers of the crowd have these bits, as a word of the packet: one of 64 */
 #define FRAGMENT_OF_NODE ENDPOINTS_MAX
+#define FRAGMENT_NO_NUMBER (1ULL << 32)
 
 /* Returns whether a fragment of the tuple was stored with the same ports. */
 __global int fragment_is_known(const struct packet *packet)
@@ -108,10 +109,33 @@ static __always_inline bool fragment_is_of_flood(const struct packet *packet)
 	return rate && rate_exceeds(rate, node_config.fragments_per_second);
 }
 
-/* Returns the number of a datagram whose first fragment has left no number in the table. */
-static __always_inline __u32 fragment_unnumbered(const struct packet *packet, __be32 id_be)
+/* Returns the number that the first fragment of a datagram has got; where it has left none, as fragment_number() says. */
+__global int fragment_known_number(const struct packet *packet, __be32 id_be)
 {
-	return fragment_sender(packet) == FRAGMENT_OF_NODE ? id_be : fragment_crowd_number(packet, id_be);
+	struct fragment6_key key;
+	const __u32 *known;
+
+	if (!packet)
+		return (int)id_be;
+	fragment_datagram_of(packet, &packet->source, id_be, &key);
+	known = bpf_map_lookup_elem(&fragment_numbers, &key);
+	if (known)
+		return (int)*known;
+	return (int)(fragment_sender(packet) == FRAGMENT_OF_NODE ? id_be : fragment_crowd_number(packet, id_be));
+}
+
+/* Has later fragments of a datagram get a number, or none, so that that of an earlier datagram ends. */
+__global int fragment_keep_number(const struct packet *packet, __be32 id_be, __u64 number)
+{
+	struct fragment6_key key;
+	const __u32 kept = (__u32)number;
+
+	if (!packet)
+		return 0;
+	fragment_datagram_of(packet, &packet->source, id_be, &key);
+	if (number == FRAGMENT_NO_NUMBER)
+		return (int)bpf_map_delete_elem(&fragment_numbers, &key);
+	return (int)bpf_map_update_elem(&fragment_numbers, &key, &kept, BPF_ANY);
 }
 
 /* Finds the number with which a datagram leaves; where none of some is free, that is the last of these. */
@@ -140,26 +164,18 @@ __global int fragment_choose(const struct packet *packet, const union address *o
 __global int fragment_number(const struct packet *packet, const union address *outer, const union address *to,
 			     __be32 id_be, __u32 later)
 {
-	struct fragment6_key key;
 	__u32 number;
 
 	if (!packet || !outer || !to)
 		return (int)id_be;
-	if (later) {
-		const __u32 *known;
-
-		fragment_datagram_of(packet, &packet->source, id_be, &key);
-		known = bpf_map_lookup_elem(&fragment_numbers, &key);
-		return (int)(known ? *known : fragment_unnumbered(packet, id_be));
-	}
+	if (later)
+		return fragment_known_number(packet, id_be);
 	if (unlikely(fragment_is_of_flood(packet))) {
-		fragment_datagram_of(packet, &packet->source, id_be, &key);
-		bpf_map_delete_elem(&fragment_numbers, &key); /* of an earlier datagram */
+		fragment_keep_number(packet, id_be, FRAGMENT_NO_NUMBER);
 		return (int)fragment_crowd_number(packet, id_be);
 	}
 	number = (__u32)fragment_choose(packet, outer, to, id_be);
-	fragment_datagram_of(packet, &packet->source, id_be, &key);
-	bpf_map_update_elem(&fragment_numbers, &key, &number, BPF_ANY);
+	fragment_keep_number(packet, id_be, number);
 	return (int)number;
 }
 

@@ -74,11 +74,24 @@ class FragmentFloodKernelTest {
     return (family == Family.IPV4 ? number >>> 8 : number >>> 24 & 0x3f) % 64 == 63;
   }
 
-  /** Returns early in a window, so that what follows is in the same one. */
-  private static void awaitWindow() {
-    final long window = 1L << 30;
-    while ((System.nanoTime() & window - 1) > window / 2) {
-      Thread.onSpinWait();
+  /**
+   * Runs what has to be in one window of a rate; again where it was not, for lack of a processor.
+   */
+  private static void inOneWindow(Runnable part) {
+    final int windowBits = 30;
+    for (int i = 0; true; i++) {
+      final long window = System.nanoTime() >> windowBits;
+      while (System.nanoTime() >> windowBits == window) {
+        Thread.onSpinWait();
+      }
+      try {
+        part.run();
+        return;
+      } catch (AssertionError e) {
+        if (System.nanoTime() >> windowBits == window + 1 || i == 10) {
+          throw e;
+        }
+      }
     }
   }
 
@@ -90,7 +103,7 @@ class FragmentFloodKernelTest {
     final int first = leaving(family, ALICE, own.getFirst());
     assertNotEquals(NUMBER, first);
     for (int i = 0; i < FLOOD; i++) {
-      leaving(family, BOB, datagram(family, BOB, 1000 + i).getFirst());
+      node.forwardedToNetwork(datagram(family, BOB, 1000 + i).getFirst());
     }
     assertEquals(first, leaving(family, ALICE, own.get(1)));
     assertNotEquals(first, leaving(family, BOB, first));
@@ -100,13 +113,15 @@ class FragmentFloodKernelTest {
   @ParameterizedTest
   @EnumSource
   void shouldGiveAFloodNumbersOfItsOwn(Family family) {
-    awaitWindow();
-    for (int i = 0; i < SHARE; i++) {
-      assertEquals(NUMBER + i, leaving(family, BOB, NUMBER + i));
-    }
-    for (int i = 0; i < 20; i++) { // the first ones with numbers that are in the tables
-      assertTrue(isOfCrowd(family, leaving(family, BOB, NUMBER + i)));
-    }
+    inOneWindow(
+        () -> {
+          for (int i = 0; i < SHARE; i++) {
+            assertEquals(NUMBER + i, leaving(family, BOB, NUMBER + i));
+          }
+          for (int i = 0; i < 20; i++) { // the first ones with numbers that are in the tables
+            assertTrue(isOfCrowd(family, leaving(family, BOB, NUMBER + i)));
+          }
+        });
     final int ofCrowd = leaving(family, BOB, NUMBER);
     assertFalse(isOfCrowd(family, leaving(family, ALICE, ofCrowd)));
     assertEquals(1000, leaving(family, ALICE, 1000));
@@ -115,9 +130,11 @@ class FragmentFloodKernelTest {
   @ParameterizedTest
   @EnumSource
   void shouldGiveTheNodeNumbersWhateverOthersSend(Family family) {
-    awaitWindow();
-    for (int i = 0; i < 2 * SHARE; i++) {
-      assertEquals(NUMBER + i, leaving(family, HOST, NUMBER + i));
-    }
+    inOneWindow(
+        () -> {
+          for (int i = 0; i < 2 * SHARE; i++) {
+            assertEquals(NUMBER + i, leaving(family, HOST, NUMBER + i));
+          }
+        });
   }
 }
