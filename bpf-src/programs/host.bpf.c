@@ -407,7 +407,7 @@ __global int network_complete(struct __sk_buff *skb, __u32 family)
 	}
 	if (reason)
 		return ACTION_PASS;
-	if (unlikely(packet.first_fragment || packet.later_fragment) && packet_is_of_node(&packet) &&
+	if ((family == FAMILY_IPV4 || packet.first_fragment || packet.later_fragment) && packet_is_of_node(&packet) &&
 	    fragment_renumber(skb, &packet, &packet.source, &packet.destination))
 		return network_drop(skb, DROP_MALFORMED);
 	if (packet.kind == PACKET_FLOW) {
@@ -433,7 +433,7 @@ static __always_inline bool network_passes_ipv4(struct __sk_buff *skb)
 	const struct iphdr *ip = quick_parse_ipv4(skb, &l4);
 	enum conntrack_side side;
 
-	if (!ip)
+	if (!ip || header_may_be_split(ip))
 		return false;
 	side = conntrack4_key_of(&key, ip->saddr, ip->daddr, l4.source_port_be, l4.destination_port_be,
 				 l4.segment.protocol);

@@ -243,7 +243,7 @@ static __always_inline bool balanced_write(struct xdp_md *context, const struct 
 		ip->ttl--;
 		ip->check = checksum_add(ip->check, bpf_htons(0x0100));
 		if (header_may_be_split(ip))
-			header_renumber(ip);
+			header_renumber(ip, 1);
 	} else {
 		struct ipv6hdr *ip = (void *)(frame + 1);
 

@@ -14,21 +14,30 @@
 
 #define DATAGRAM_HASH_FACTOR 0x9e3779b1 /* 2^32 divided by the golden ratio: Knuth, volume 3, section 6.4 */
 
-/* Returns the next number; the steps are of unequal length, so that a receiver cannot count what others are sent. */
-static __always_inline __be16 datagram_number(__be32 source, __be32 destination, __u8 protocol)
+/* Returns into how many datagrams a device may split the packet, which get numbers in sequence; never too few. */
+static __always_inline __u32 datagrams_of(const struct __sk_buff *skb)
+{
+	return unlikely(skb->gso_size) ? skb->len / skb->gso_size + 1 : 1;
+}
+
+/*
+ * Returns the first number of some in sequence; the steps are of unequal length, so that a receiver cannot count what
+ * others are sent.
+ */
+static __always_inline __be16 datagram_number(__be32 source, __be32 destination, __u8 protocol, __u32 datagrams)
 {
 	const __u32 hash = (destination ^ source * 31 ^ protocol) * DATAGRAM_HASH_FACTOR;
 	const __u32 random = bpf_get_prandom_u32();
 	const __u32 index = hash / (1U << 21); /* the 11 highest bits */
 	__u32 *last = bpf_map_lookup_elem(&datagram_numbers, &index);
 
-	return last ? bpf_htons((__u16)__sync_fetch_and_add(last, 1 + (random & 3))) : (__be16)random;
+	return last ? bpf_htons((__u16)__sync_fetch_and_add(last, datagrams + (random & 3))) : (__be16)random;
 }
 
-/* Gives a datagram that has its new source the next number; returns 0. */
-__local int header_renumber(struct iphdr *ip)
+/* Gives datagrams that have their new addresses the next numbers; returns 0. */
+__local int header_renumber(struct iphdr *ip, __u32 datagrams)
 {
-	const __be16 number = datagram_number(ip->saddr, ip->daddr, ip->protocol);
+	const __be16 number = datagram_number(ip->saddr, ip->daddr, ip->protocol, datagrams);
 	__u32 sum = (__u16)~ip->check + (__u16)~ip->id + number; /* RFC 1624, equation 3 */
 
 	sum = (sum & 0xffff) + (sum >> 16);

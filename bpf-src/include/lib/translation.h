@@ -119,8 +119,8 @@ static __always_inline bool rewrite_ends(const struct conntrack_entry *entry, en
 }
 
 /* Rewrites an address in place with the checksum of an IPv4 header (RFC 1624, equation 3). */
-static __always_inline void header_rewrite(void *ip, const struct conntrack_entry *entry, __u32 family,
-					   const enum rewrite_with with)
+static __always_inline void header_rewrite(const struct __sk_buff *skb, void *ip, const struct conntrack_entry *entry,
+					   __u32 family, const enum rewrite_with with)
 {
 	const bool destination = rewrite_is_destination(entry, with);
 	const union address *address = rewrite_address(entry, with);
@@ -133,7 +133,7 @@ static __always_inline void header_rewrite(void *ip, const struct conntrack_entr
 		ip4->check = (__sum16)~sum;
 		__builtin_memcpy(destination ? &ip4->daddr : &ip4->saddr, address, 4);
 		if (header_may_be_split(ip4) && rewrite_ends(entry, with))
-			header_renumber(ip4);
+			header_renumber(ip4, datagrams_of(skb));
 	} else {
 		struct ipv6hdr *ip6 = ip;
 
@@ -172,7 +172,7 @@ static __always_inline bool rewrite_in_place(struct __sk_buff *skb, const struct
 		ports[1] = port_be;
 	else if (port_be)
 		ports[0] = port_be;
-	header_rewrite(data + ETH_HLEN, entry, family, with);
+	header_rewrite(skb, data + ETH_HLEN, entry, family, with);
 	return false;
 }
 

@@ -22,6 +22,7 @@ public final class ProgramTestRun implements AutoCloseable {
   private static final int SK_BUFF_BYTES = 192;
   private static final int SK_BUFF_INGRESS_IFINDEX_OFFSET = 36;
   private static final int SK_BUFF_IFINDEX_OFFSET = 40;
+  private static final int SK_BUFF_GSO_SIZE_OFFSET = 176;
 
   private static final int XDP_BYTES = 24;
   private static final int XDP_DATA_END_OFFSET = 4;
@@ -34,6 +35,7 @@ public final class ProgramTestRun implements AutoCloseable {
   private final MemorySegment input;
   private final MemorySegment output;
   private int receivingIfindex;
+  private int segmentBytes;
 
   /**
    * Allocates buffers for packets up to a size.
@@ -65,6 +67,15 @@ public final class ProgramTestRun implements AutoCloseable {
   }
 
   /**
+   * Sets into how long segments a device splits the packets of the following runs of tc programs.
+   *
+   * @param bytes 0 for packets that are not split, which is the initial value
+   */
+  public void splitInto(int bytes) {
+    segmentBytes = bytes;
+  }
+
+  /**
    * Runs a tc or XDP program on the packet in {@link #input()}.
    *
    * @param length of the packet, in bytes
@@ -76,9 +87,10 @@ public final class ProgramTestRun implements AutoCloseable {
    */
   public int run(BpfProgram program, int length, int ifindex, int repeat) {
     prepare(length, repeat);
-    if (ifindex != 0 || receivingIfindex != 0) {
+    if (ifindex != 0 || receivingIfindex != 0 || segmentBytes != 0) {
       skBuff.set(JAVA_INT, SK_BUFF_INGRESS_IFINDEX_OFFSET, receivingIfindex);
       skBuff.set(JAVA_INT, SK_BUFF_IFINDEX_OFFSET, ifindex);
+      skBuff.set(JAVA_INT, SK_BUFF_GSO_SIZE_OFFSET, segmentBytes);
       bpf_test_run_opts.ctx_in(options, skBuff);
       bpf_test_run_opts.ctx_size_in(options, SK_BUFF_BYTES);
       bpf_test_run_opts.ctx_out(options, skBuff);

@@ -60,6 +60,9 @@ class DeadCodeTest {
               "agent.bindings.ProgramTestRun.receivedBy(int)",
               "tests run a program on packets that the node forwards"),
           Map.entry(
+              "agent.bindings.ProgramTestRun.splitInto(int)",
+              "tests run a program on packets that a device splits"),
+          Map.entry(
               "agent.bindings.ProgramTestRun.output()",
               "tests read the packet that a program has left"),
           Map.entry(

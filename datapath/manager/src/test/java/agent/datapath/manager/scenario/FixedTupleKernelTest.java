@@ -56,7 +56,7 @@ class FixedTupleKernelTest {
           .passesUncountedAs(
               packet(family, PEER, ALICE, protocol).from(PEER.hostMac()).to(DEVICE_MAC));
       for (int i = 0; i < 2; i++) {
-        node.toNetwork(packet(family, NODE, PEER, protocol)).passesUncounted();
+        node.toNetwork(packet(family, NODE, PEER, protocol).mayNotBeSplit()).passesUncounted();
         node.fromNetwork(answer(family, PEER, protocol)).passesUncounted();
         for (final ScenarioHost workload : new ScenarioHost[] {ALICE, BOB}) {
           node.fromWorkload(workload, packet(family, workload, PEER, protocol))
@@ -76,12 +76,12 @@ class FixedTupleKernelTest {
     for (final int protocol : PROTOCOLS) {
       final int port = protocol == SCTP ? PORT : 0;
       final int keyed = keyed(family, protocol);
-      node.toNetwork(packet(family, NODE, PEER, protocol)).passesUncounted();
+      node.toNetwork(packet(family, NODE, PEER, protocol).mayNotBeSplit()).passesUncounted();
       node.fromWorkload(ALICE, packet(family, ALICE, PEER, protocol))
           .dropsFor(DropReason.PORTS_EXHAUSTED);
       node.fromNetwork(answer(family, PEER, protocol)).passesUncounted();
       node.flows().expireAfter(Duration.ofSeconds(5), family, NODE, port, PEER, port, keyed);
-      node.toNetwork(packet(family, NODE, PEER, protocol)).passesUncounted();
+      node.toNetwork(packet(family, NODE, PEER, protocol).mayNotBeSplit()).passesUncounted();
       assertEquals(
           ScenarioNode.ANY_LIFETIME_SEC, flow(family, NODE, protocol).lifetime().toSeconds(), 2);
       node.flows().expireAfter(Duration.ofSeconds(-1), family, NODE, port, PEER, port, keyed);
@@ -154,7 +154,7 @@ class FixedTupleKernelTest {
   void shouldGiveTheNodeTheIdentifierOfItsEcho(Family family) {
     final IpPacket echo = family.packet(ALICE, PEER).echoRequest(7, 1);
     node.fromWorkload(ALICE, echo).passes();
-    node.toNetwork(family.packet(NODE, PEER).echoRequest(7, 1)).passesUncounted();
+    node.toNetwork(family.packet(NODE, PEER).mayNotBeSplit().echoRequest(7, 1)).passesUncounted();
     node.fromNetwork(family.packet(PEER, NODE).to(DEVICE_MAC).echoReply(7, 1)).passesUncounted();
     node.fromWorkload(ALICE, echo).passes();
     final byte[] shown = node.forwardedToNetwork(echo).frame();

@@ -2,6 +2,7 @@ package agent.datapath.manager.scenario;
 
 import static agent.datapath.manager.scenario.ScenarioHost.ALICE;
 import static agent.datapath.manager.scenario.ScenarioHost.BOB;
+import static agent.datapath.manager.scenario.ScenarioHost.FAR;
 import static agent.datapath.manager.scenario.ScenarioHost.HOST;
 import static agent.datapath.manager.scenario.ScenarioHost.PEER;
 import static agent.datapath.manager.scenario.ScenarioNetwork.DEVICE;
@@ -16,6 +17,7 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -112,6 +114,65 @@ class MasqueradedFragmentsKernelTest {
         assertEquals(NUMBER, number(Family.IPV4, kept.frame()));
       }
     }
+  }
+
+  /** Those of the node that routers may split, beside those of a workload with the same number. */
+  @Test
+  void shouldCountTheWholeDatagramsOfTheNodeWithThoseOfWorkloads() {
+    final List<UnaryOperator<IpPacket>> kinds =
+        List.of(
+            packet -> packet.udp(OWN + 1, PORT).payloadOf(8),
+            packet -> packet.options(1).udp(OWN + 1, PORT).payloadOf(8),
+            packet -> packet.tcp(OWN + 1, PORT).ack(),
+            packet -> packet.icmp(0, 0, new byte[20]));
+    final Set<String> used = new HashSet<>();
+    for (int i = 0; i < 60; i++) {
+      final IpPacket sent = Family.IPV4.packet(ALICE, PEER).id(NUMBER).udp(OWN, PORT).payloadOf(8);
+      final Outcome left = node.fromWorkload(ALICE, sent);
+      final byte[] outside =
+          left.action() == Outcome.PASS
+              ? node.forwardedToNetwork(sent.bytes()).frame()
+              : left.frame();
+      assertTrue(used.add(17 + " " + number(Family.IPV4, outside)), used.toString());
+      for (final UnaryOperator<IpPacket> kind : kinds) {
+        final IpPacket own = kind.apply(Family.IPV4.packet(HOST, PEER).id(NUMBER));
+        final Outcome whole = node.toNetwork(own.bytes());
+        assertEquals(Outcome.PASS, whole.action(), whole::toString);
+        assertTrue(whole.parsed().checksumsAreRight());
+        final String number = whole.frame()[23] + " " + number(Family.IPV4, whole.frame());
+        assertTrue(used.add(number), number + " of " + used);
+        node.toNetwork(own.mayNotBeSplit().bytes()).passesUncounted();
+      }
+    }
+  }
+
+  /** A device gives them numbers in sequence. */
+  @Test
+  void shouldLeaveNumbersForThePartsThatADeviceMakesOfADatagram() {
+    final IpPacket ofNode = Family.IPV4.packet(HOST, PEER).udp(OWN + 1, PORT).payloadOf(1000);
+    final IpPacket ofAlice = Family.IPV4.packet(ALICE, PEER).udp(OWN, PORT).payloadOf(1000);
+    node.fromWorkload(ALICE, ofAlice);
+    final int parts = 4;
+    node.splitInto(300);
+    int last = -1;
+    for (int i = 0; i < 30; i++) {
+      final Outcome own = node.toNetwork(ofNode.bytes());
+      final Outcome sent = node.fromWorkload(ALICE, ofAlice);
+      final Outcome left =
+          sent.action() == Outcome.PASS ? node.forwardedToNetwork(ofAlice.bytes()) : sent;
+      for (final Outcome outcome : List.of(own, left)) {
+        final int number = number(Family.IPV4, outcome.frame());
+        assertTrue(last < 0 || number - last >= parts, last + " and then " + number);
+        last = number;
+      }
+    }
+  }
+
+  /** What the stack forwards with the address that it came with is of its sender. */
+  @Test
+  void shouldKeepTheNumbersOfOthersThatLeaveUnchanged() {
+    node.forwardedToNetwork(Family.IPV4.packet(FAR, PEER).id(NUMBER).udp(OWN, PORT))
+        .passesUncounted();
   }
 
   /** A sender that sends a datagram twice, or begins its numbers again, is not another sender. */

@@ -418,6 +418,11 @@ final class ScenarioNode implements AutoCloseable {
     raiseGeneration(0);
   }
 
+  /** The device splits the following packets into segments; 0: it does not. */
+  void splitInto(int segmentBytes) {
+    run.splitInto(segmentBytes);
+  }
+
   Outcome fromWorkload(ScenarioHost workload, IpPacket packet) {
     return fromWorkload(workload, packet.bytes());
   }
