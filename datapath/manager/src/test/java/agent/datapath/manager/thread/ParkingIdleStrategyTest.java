@@ -47,11 +47,21 @@ class ParkingIdleStrategyTest {
     return longestNs;
   }
 
+  /** The machine may be slow: one of some parks is not much longer than it should be. */
+  private void assertParksBriefly() {
+    long parkedNs = Long.MAX_VALUE;
+    for (int i = 0; i < ROUNDS && parkedNs > 2 * PARK_NS; i++) {
+      parkedNs = idleNs(1);
+    }
+    assertTrue(parkedNs <= 2 * PARK_NS, parkedNs + " ns");
+  }
+
   @Test
   void shouldParkWithoutWorkAndSpinFirstAfterSome() {
     assertEquals("park", idle.alias());
     idleNs(BEFORE_PARKS);
     assertTrue(longestParkNs() >= PARK_NS * 9 / 10);
+    assertParksBriefly();
     assertTrue(shortestNs(() -> idle.idle(1), BEFORE_PARKS - 1) < PARK_NS / 2);
     assertTrue(longestParkNs() >= PARK_NS * 9 / 10);
     assertTrue(shortestNs(idle::reset, BEFORE_PARKS - 1) < PARK_NS / 2);
@@ -106,6 +116,7 @@ class ParkingIdleStrategyTest {
       idle.watch(events.fd());
       idleNs(BEFORE_PARKS);
       assertTrue(shortestNs(idle::wake, 1) < PARK_NS / 2);
+      assertParksBriefly();
       final Thread waker =
           Thread.ofPlatform()
               .start(
