@@ -9,9 +9,12 @@ import agent.launcher.options.OptionException;
 import agent.node.Node;
 import agent.node.NodeAddressing;
 import agent.policy.PolicyStore;
+import agent.server.metrics.MetricsServer;
 import agent.server.monitor.AgentEvents;
 import agent.types.Refusal;
+import java.net.InetSocketAddress;
 import java.util.Map;
+import java.util.Optional;
 
 /**
  * Checks every option as a whole before anything on the node is changed: what only a part of the
@@ -40,7 +43,7 @@ final class OptionsCheck {
     settings.shown();
     settings.log();
     settings.api(new AgentEvents());
-    settings.metricsAddress();
+    checkMetricsAddress(settings);
     settings.agentLabels();
     settings.mtu();
     settings.hostRouting();
@@ -63,5 +66,16 @@ final class OptionsCheck {
       MountPoint.CGROUP.check("cgroup-root", settings.cgroupRoot());
     }
     settings.proxies().checkLogs();
+  }
+
+  /** An address that this node has not, or that is taken, would end the start half way. */
+  private static void checkMetricsAddress(Settings settings) {
+    final Optional<InetSocketAddress> address = settings.metricsAddress();
+    OptionException.naming(
+        "prometheus-serve-addr",
+        () -> {
+          address.ifPresent(MetricsServer::check);
+          return address;
+        });
   }
 }

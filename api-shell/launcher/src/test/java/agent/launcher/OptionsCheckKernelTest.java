@@ -1,6 +1,7 @@
 package agent.launcher;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.launcher.options.AgentOption;
 import agent.launcher.options.OptionException;
@@ -11,6 +12,8 @@ import agent.launcher.process.NodeTraces;
 import agent.testkit.KernelTest;
 import agent.testkit.NetworkNamespace;
 import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.nio.channels.ServerSocketChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -94,6 +97,29 @@ class OptionsCheckKernelTest {
             return refusal.getMessage();
           }
         });
+  }
+
+  /** The address is of another node, or another program has its port. */
+  @Test
+  void shouldRefuseAnAddressThatCannotBeBoundAndChangeNothing() throws Exception {
+    node.exec("ip", "link", "set", "lo", "up");
+    final List<String> before = NodeTraces.of(node, folder);
+    final String option = "prometheus-serve-addr";
+    for (final String other : List.of("203.0.113.5:9999", "[2001:db8::5]:9999")) {
+      final String refusal = refusal(option, other);
+      assertTrue(refusal.startsWith("--" + option + ": "), refusal);
+    }
+    assertEquals(before, NodeTraces.of(node, folder));
+    for (final String taken : List.of("127.0.0.1", "::1")) {
+      try (ServerSocketChannel _ =
+          node.run(() -> ServerSocketChannel.open().bind(new InetSocketAddress(taken, 19_998)))) {
+        final String host = taken.equals("::1") ? "[::1]" : taken;
+        final String refusal = refusal(option, host + ":19998");
+        assertTrue(refusal.startsWith("--" + option + ": "), refusal);
+        assertEquals("nothing is refused", refusal(option, host + ":19999"));
+      }
+    }
+    assertEquals(before, NodeTraces.of(node, folder));
   }
 
   @Test

@@ -6,9 +6,11 @@ import io.undertow.server.HttpServerExchange;
 import io.undertow.util.Headers;
 import io.undertow.util.Methods;
 import io.undertow.util.StatusCodes;
+import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
+import java.nio.channels.ServerSocketChannel;
 import java.nio.charset.StandardCharsets;
 import java.util.Optional;
 import org.xnio.Options;
@@ -67,6 +69,27 @@ public final class MetricsServer implements AutoCloseable {
   private static int port(String text) {
     final int port = text.matches("[0-9]{1,5}") ? Integer.parseInt(text) : 0;
     return port > LARGEST_PORT ? 0 : port;
+  }
+
+  /**
+   * Checks that the address can be bound now, and leaves it free.
+   *
+   * @throws IllegalArgumentException naming the option where it cannot
+   */
+  public static void check(InetSocketAddress address) {
+    try (ServerSocketChannel channel = ServerSocketChannel.open()) {
+      channel.bind(address);
+    } catch (IOException failure) {
+      throw new IllegalArgumentException(
+          OPTION
+              + "'"
+              + address.getAddress().getHostAddress()
+              + "' port "
+              + address.getPort()
+              + ": "
+              + failure.getMessage(),
+          failure);
+    }
   }
 
   /**
