@@ -2,7 +2,6 @@ package agent.launcher;
 
 import agent.bindings.BindingsException;
 import agent.bindings.LibBpf;
-import agent.bindings.ProcessAttributes;
 import agent.datapath.manager.DatapathManager;
 import agent.datapath.manager.guard.Repairs;
 import agent.datapath.manager.thread.HealthBoard;
@@ -402,6 +401,7 @@ final class Daemon implements AutoCloseable {
       String self, Node node, AtomicReference<NodeInventory> inventory) {
     return new ClusterNodes(
         () -> List.of(ClusterNode.local(self, node.addressing(), inventory.get().addresses())),
+        .obstacle(count -> DescriptorShares.obstacle(settings, count, ""))
         System::nanoTime);
   }
 
@@ -454,17 +454,12 @@ final class Daemon implements AutoCloseable {
 
   /** Below the limit the agent could start, and would then fail in the middle of its work. */
   private void checkDescriptorLimit() {
-    final long limit = ProcessAttributes.descriptorLimit();
     final int endpoints = DescriptorShares.storedEndpoints(settings.stateDirectory());
-    final long least = DescriptorShares.least(endpoints);
-    if (limit < least) {
-      throw new OperationException(
-          "the limit of open files is %d, and the agent needs %d%s (ulimit -n, LimitNOFILE=)"
-              .formatted(
-                  limit,
-                  least,
-                  endpoints == 0 ? "" : ", with " + endpoints + " endpoints of its state"));
-    }
+    DescriptorShares.obstacle(settings, endpoints, " of its state")
+        .ifPresent(
+            obstacle -> {
+              throw new OperationException(obstacle);
+            });
   }
 
   /** Lets the group of the socket enter the state directory where the socket is in it. */

@@ -1,10 +1,17 @@
 package agent.launcher;
 
+import agent.bindings.ProcessAttributes;
 import agent.dns.proxy.DnsProxyContext;
 import agent.l7proxy.HttpProxyContext;
+import agent.node.DeviceSelection;
 import java.io.IOException;
+import java.net.NetworkInterface;
+import java.net.SocketException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Collection;
+import java.util.Optional;
+import java.util.function.IntSupplier;
 import java.util.stream.Stream;
 
 /**
@@ -28,6 +35,15 @@ record DescriptorShares(int api, DnsProxyContext.Limits dns, int http) {
   private static final long LEAST = 384;
 
   private static final int OF_ENDPOINT = 3;
+
+  /** A guarded device has two links, and its programs while they are replaced. */
+  private static final int OF_DEVICE = 4;
+
+  private static final int FEW_DEVICES = 4;
+
+  /** Below the need of so many, the devices are counted. */
+  private static final int MANY_DEVICES = 1_024;
+
   private static final int FEW_ENDPOINTS = 8;
 
   /** Returns how many endpoints the state of the previous run has. */
@@ -40,12 +56,68 @@ record DescriptorShares(int api, DnsProxyContext.Limits dns, int http) {
   }
 
   /**
+   * Returns how many devices are selected by names and patterns, and are there.
+   *
+   * @param selection the option {@code --device}
+   * @param others devices that other options name
+   */
+  static int devices(DeviceSelection selection, Collection<String> others) {
+    try {
+      return (int)
+          NetworkInterface.networkInterfaces()
+              .map(NetworkInterface::getName)
+              .filter(name -> selection.names(name) || others.contains(name))
+              .count();
+    } catch (SocketException none) {
+      return 0; // the datapath reports it
+    }
+  }
+
+  /**
    * Returns the fewest descriptors with which an agent starts.
    *
    * @param endpoints how many it restores
+   * @param devices how many it guards
    */
-  static long least(int endpoints) {
-    return LEAST + OF_ENDPOINT * (long) Math.max(0, endpoints - FEW_ENDPOINTS);
+  static long least(int endpoints, int devices) {
+    return LEAST
+        + OF_ENDPOINT * (long) Math.max(0, endpoints - FEW_ENDPOINTS)
+        + OF_DEVICE * (long) Math.max(0, devices - FEW_DEVICES);
+  }
+
+  /** Returns why this process may not have so many endpoints; empty where it may. */
+  static Optional<String> obstacle(Settings settings, int endpoints, String where) {
+    return obstacle(
+        ProcessAttributes.descriptorLimit(),
+        endpoints,
+        where,
+        () -> devices(settings.deviceSelection(), settings.namedDevices().values()));
+  }
+
+  /**
+   * Returns why a process may not have so many endpoints, at its start and later; empty where it
+   * may. One that has them can start again.
+   *
+   * @param limit of the process
+   * @param where where the endpoints are, as the rest of a sentence
+   * @param devices finds how many it guards
+   */
+  static Optional<String> obstacle(long limit, int endpoints, String where, IntSupplier devices) {
+    if (limit >= least(endpoints, MANY_DEVICES)) {
+      return Optional.empty();
+    }
+    final int guarded = devices.getAsInt();
+    final long least = least(endpoints, guarded);
+    if (limit >= least) {
+      return Optional.empty();
+    }
+    return Optional.of(
+        "the limit of open files is %d, and the agent needs %d%s%s (ulimit -n, LimitNOFILE=)"
+            .formatted(
+                limit,
+                least,
+                endpoints == 0 ? "" : ", with " + endpoints + " endpoints" + where,
+                guarded > FEW_DEVICES ? ", with " + guarded + " devices" : ""));
   }
 
   /**

@@ -430,10 +430,13 @@ final class Settings {
     return named;
   }
 
+  DeviceSelection deviceSelection() {
+    return DeviceSelection.parse(options.text("device"));
+  }
+
   /** Devices that face the network; none of them can be the interface of a workload. */
   Set<String> nodeDevices() {
-    final Set<String> names =
-        new HashSet<>(DeviceSelection.parse(options.text("device")).required());
+    final Set<String> names = new HashSet<>(deviceSelection().required());
     Optional.ofNullable(device("prefilter-device")).ifPresent(names::add);
     Optional.ofNullable(device("lb")).ifPresent(names::add);
     return names;

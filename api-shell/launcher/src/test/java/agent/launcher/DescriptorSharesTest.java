@@ -5,9 +5,13 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.dns.proxy.DnsProxyContext.Limits;
 import agent.l7proxy.HttpProxyContext;
+import agent.node.DeviceSelection;
+import java.util.List;
+import java.util.Optional;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Who has how many of the descriptors of the process. */
 class DescriptorSharesTest {
@@ -49,5 +53,35 @@ class DescriptorSharesTest {
     assertEquals(16_384, most.api());
     assertEquals(HttpProxyContext.MOST_DESCRIPTORS, most.http());
     assertEquals(Limits.DEFAULT, most.dns());
+  }
+
+  /** With what a run accepts, the next one starts; where the sentence is of one, it is of both. */
+  @ParameterizedTest
+  @ValueSource(longs = {384, 400, 1024, 4096})
+  void shouldHaveTheSameLimitForAStartAndForANewEndpoint(long limit) {
+    for (final int devices : new int[] {0, 4, 5, 60, 300}) {
+      int accepted = 0;
+      while (DescriptorShares.obstacle(limit, accepted + 1, "", () -> devices).isEmpty()) {
+        accepted++;
+      }
+      assertTrue(accepted == 0 || DescriptorShares.least(accepted, devices) <= limit);
+      assertTrue(DescriptorShares.least(accepted + 1, devices) > limit);
+    }
+  }
+
+  @Test
+  void shouldCountEndpointsAndDevices() {
+    assertEquals(Optional.empty(), DescriptorShares.obstacle(384, 8, "", () -> 4));
+    assertEquals(
+        "the limit of open files is 384, and the agent needs 501, with 47 endpoints of its state"
+            + " (ulimit -n, LimitNOFILE=)",
+        DescriptorShares.obstacle(384, 47, " of its state", () -> 1).orElseThrow());
+    assertEquals(
+        "the limit of open files is 384, and the agent needs 608, with 60 devices"
+            + " (ulimit -n, LimitNOFILE=)",
+        DescriptorShares.obstacle(384, 0, "", () -> 60).orElseThrow());
+    assertEquals(1, DescriptorShares.devices(DeviceSelection.parse("lo"), List.of("none")));
+    assertEquals(1, DescriptorShares.devices(DeviceSelection.parse("auto"), List.of("lo")));
+    assertEquals(0, DescriptorShares.devices(DeviceSelection.parse("lo+,!lo"), List.of()));
   }
 }

@@ -158,6 +158,7 @@ public final class EndpointConductor {
             reader,
             context.labelFilter(),
             context.ipam());
+    creation.limit(context.obstacle());
     creation.onLeftOver(endpoint -> removeAgain(endpoint, parts.operations(), parts.removal()));
     return new EndpointsProxy(
         agent,

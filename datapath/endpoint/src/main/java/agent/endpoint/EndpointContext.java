@@ -34,9 +34,11 @@ import java.time.Duration;
 import java.time.InstantSource;
 import java.util.List;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.Executor;
 import java.util.function.Consumer;
+import java.util.function.IntFunction;
 import java.util.function.Supplier;
 import org.agrona.concurrent.NanoClock;
 import org.agrona.concurrent.SystemNanoClock;
@@ -73,6 +75,7 @@ public final class EndpointContext {
           new RuntimeOptions(EndpointOptions.defaults(), false, EnforcementMode.DEFAULT),
           RuntimeOptionsStore.inMemory());
   private boolean keepsOptions = true;
+  private IntFunction<Optional<String>> obstacle = count -> Optional.empty();
   private String clusterName = "default";
   private String nodeName = "localhost";
   private InstantSource clock = InstantSource.system();
@@ -251,6 +254,12 @@ public final class EndpointContext {
     return this;
   }
 
+  /** Sets what returns why there may not be so many endpoints; empty where there may. */
+  public EndpointContext obstacle(IntFunction<Optional<String>> value) {
+    obstacle = changing(value);
+    return this;
+  }
+
   /** Sets the cluster name of {@code agent-global} identifiers ({@code --cluster-name}). */
   public EndpointContext clusterName(String value) {
     clusterName = changing(value);
@@ -418,6 +427,10 @@ public final class EndpointContext {
 
   NanoClock nanoClock() {
     return nanoClock;
+  }
+
+  IntFunction<Optional<String>> obstacle() {
+    return obstacle;
   }
 
   LabelFilter labelFilter() {

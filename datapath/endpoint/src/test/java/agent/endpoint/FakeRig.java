@@ -26,6 +26,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
@@ -54,6 +55,8 @@ final class FakeRig extends EndpointRig {
 
   /** The reasons by id of records that the next start cannot read. */
   Map<Integer, String> damagedAtLoad = Map.of();
+
+  int mostEndpoints = Integer.MAX_VALUE;
 
   final ConfigurationStore configuration = new ConfigurationStore();
 
@@ -249,6 +252,8 @@ final class FakeRig extends EndpointRig {
         FamilyAddressing.of(null, RANGE6));
   }
 
+        .obstacle(
+            count -> count > mostEndpoints ? Optional.of("too many: " + count) : Optional.empty())
   @Override
   IpamContext clocked(IpamContext context) {
     return context.clock(clock);

@@ -17,8 +17,10 @@ import agent.ipcache.Ipcache;
 import agent.types.IpAddress;
 import agent.types.Refusal;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
+import java.util.function.IntFunction;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
@@ -38,6 +40,7 @@ public final class EndpointCreation {
   private final IdentityArrival arrival;
   private final AddressClaims claims;
   private Consumer<Endpoint> onLeftOver = endpoint -> {};
+  private IntFunction<Optional<String>> obstacle = count -> Optional.empty();
 
   /** Creates the admission of endpoints. */
   public EndpointCreation(
@@ -76,16 +79,28 @@ public final class EndpointCreation {
     onLeftOver = remove;
   }
 
+  /** Sets what returns why there may not be so many endpoints; empty where there may. */
+  public void limit(IntFunction<Optional<String>> value) {
+    obstacle = value;
+  }
+
   /**
    * Admits an endpoint. It then waits for its identity or for its build.
    *
-   * @throws Refusal INVALID, CONFLICT or EXHAUSTED; then no state has changed
+   * @throws Refusal INVALID, CONFLICT or EXHAUSTED, or UNAVAILABLE where the process may not have
+   *     another endpoint; then no state has changed
    */
   public Endpoint admit(EndpointIdentifier path, EndpointRequest request) {
     final int asked = reader.localId(path, request);
     final EndpointRecord draft = reader.created(path, request);
     final LabelDerivation labels = LabelDerivation.of(draft, labelFilter);
     checkFree(path, asked, draft);
+    obstacle
+        .apply(registry.all().size() + 1)
+        .ifPresent(
+            reason -> {
+              throw Refusal.unavailable("id", reason);
+            });
     final int id = asked == 0 ? registry.freeId() : asked;
     final List<Lease> adopted = claims.adoptable(draft.addressing());
     CompletableFuture<Identity> identity = null;
