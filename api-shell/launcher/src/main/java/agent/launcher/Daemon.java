@@ -3,6 +3,7 @@ package agent.launcher;
 import agent.bindings.BindingsException;
 import agent.bindings.LibBpf;
 import agent.datapath.manager.DatapathManager;
+import agent.datapath.manager.attach.Pins;
 import agent.datapath.manager.guard.Repairs;
 import agent.datapath.manager.thread.HealthBoard;
 import agent.dns.HeldShares;
@@ -183,11 +184,18 @@ final class Daemon implements AutoCloseable {
             .conclude());
   }
 
-  /** Takes the locks, of the state directory first; returns what the previous run stored. */
+  /**
+   * Takes the locks, of the state directory first where it has one; returns what the previous run
+   * stored. Where there is no state, maps of a previous run prove that there was one.
+   */
   private AgentState lock() throws InterruptedException {
     checkDescriptorLimit();
-    final AgentState state =
-        keep(refusalNamesOption(() -> AgentState.open(settings.stateDirectory())));
+    final Path directory = settings.stateDirectory();
+    if (!AgentState.hasLock(directory) && Pins.hasMaps(settings.bpfRoot())) {
+      keep(NodeLocks.take(settings.bpfRoot())); // the pins are not those of an agent that runs
+      return keep(refusalNamesOption(() -> AgentState.open(directory, true)));
+    }
+    final AgentState state = keep(refusalNamesOption(() -> AgentState.open(directory)));
     keep(NodeLocks.take(settings.bpfRoot()));
     return state;
   }
@@ -393,6 +401,7 @@ final class Daemon implements AutoCloseable {
         .faults(datapath.endpointFaults())
         .labelFilter(settings.labelFilter())
         .keepsOptions(settings.keepsEndpointOptions())
+        .obstacle(count -> DescriptorShares.obstacle(settings, count, ""))
         .clusterName(settings.clusterName())
         .nodeName(HostName.read());
   }
@@ -401,7 +410,6 @@ final class Daemon implements AutoCloseable {
       String self, Node node, AtomicReference<NodeInventory> inventory) {
     return new ClusterNodes(
         () -> List.of(ClusterNode.local(self, node.addressing(), inventory.get().addresses())),
-        .obstacle(count -> DescriptorShares.obstacle(settings, count, ""))
         System::nanoTime);
   }
 

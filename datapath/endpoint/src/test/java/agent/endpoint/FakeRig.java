@@ -104,6 +104,7 @@ final class FakeRig extends EndpointRig {
     private final EndpointStore kept = EndpointStore.inMemory();
     boolean fails;
     Consumer<EndpointRecord> onSaved = record -> {};
+    boolean isIncomplete;
 
     /** The record with which it was last asked whether it can be written. */
     EndpointRecord checked;
@@ -116,6 +117,16 @@ final class FakeRig extends EndpointRig {
       final List<EndpointRecord> loaded = kept.load();
       damagedAtLoad.forEach(kept::invalid);
       return loaded;
+    }
+
+    @Override
+    public void missed(Supplier<Set<Integer>> others) {
+      if (isIncomplete) {
+        final List<Integer> known = kept.load().stream().map(EndpointRecord::id).toList();
+        others.get().stream()
+            .filter(id -> id != 0 && !known.contains(id))
+            .forEach(id -> kept.invalid(id, "its file is missing"));
+      }
     }
 
     @Override
@@ -240,6 +251,8 @@ final class FakeRig extends EndpointRig {
         .clusterName("c1")
         .nodeName("n1")
         .configuration(RuntimeConfiguration.restore(startOptions, configuration))
+        .obstacle(
+            count -> count > mostEndpoints ? Optional.of("too many: " + count) : Optional.empty())
         .keepsOptions(keepsOptions)
         .refreshInterval(refreshInterval)
         .retry(retryBase, retryMax);
@@ -252,8 +265,6 @@ final class FakeRig extends EndpointRig {
         FamilyAddressing.of(null, RANGE6));
   }
 
-        .obstacle(
-            count -> count > mostEndpoints ? Optional.of("too many: " + count) : Optional.empty())
   @Override
   IpamContext clocked(IpamContext context) {
     return context.clock(clock);

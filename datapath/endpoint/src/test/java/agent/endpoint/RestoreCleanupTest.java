@@ -239,6 +239,40 @@ class RestoreCleanupTest {
     assertEquals(1, agent.ipam.find(WEB).orElseThrow().endpointId());
   }
 
+  /** Where records may be lost unnoticed, what the kernel or a lease has is closed, not removed. */
+  @Test
+  void shouldCloseEndpointsOfTheKernelAndOfLeasesWhoseRecordsAreLost() {
+    agent.store.remove(1);
+    agent.store.remove(2);
+    agent.datapath.policies.remove(2);
+    agent.store.isIncomplete = true;
+    agent.restart();
+    assertEquals(EndpointState.INVALID, agent.get("1").state());
+    assertEquals(EndpointState.INVALID, agent.get("2").state());
+    assertEquals(0, attempts("detach 1"));
+    assertEquals(1, agent.ipam.find(WEB).orElseThrow().endpointId());
+    assertEquals(2, agent.ipam.find(IpAddress.parse("10.5.0.10")).orElseThrow().endpointId());
+    assertEquals(
+        List.of(), agent.now(agent.conductor.endpoints().delete(EndpointIdentifier.local(1))));
+    assertTrue(agent.ipam.find(WEB).isEmpty());
+  }
+
+  /** A run that accepts more could not start again. */
+  @Test
+  void shouldRefuseAnEndpointThatTheProcessMayNotHaveAndRestoreThoseThatItHas() {
+    agent.mostEndpoints = 2;
+    assertRefused(
+        Refusal.Kind.UNAVAILABLE,
+        "id",
+        () -> agent.create("3", Requests.on("lxc3").ipv4("10.5.0.11").labels("app=late")));
+    assertTrue(agent.ipam.find(IpAddress.parse("10.5.0.11")).isEmpty());
+    agent.restart();
+    assertEquals(EndpointState.READY, agent.get("2").state());
+    agent.delete("1");
+    agent.create("3", Requests.on("lxc3").ipv4("10.5.0.11").labels("app=late"));
+    assertEquals(EndpointState.READY, agent.get("3").state());
+  }
+
   /** An address that no pool holds is not leased, and one that a pool holds is leased again. */
   @Test
   void shouldLeaseTheAddressesOfAnEndpointWithADamagedRecordAgain() {

@@ -2,6 +2,8 @@ package agent.service;
 
 import java.util.Collection;
 import java.util.Map;
+import java.util.Set;
+import java.util.function.Supplier;
 
 /**
  * Keeps services over restarts. A call that changes one returns when the change is on the disk, and
@@ -18,6 +20,16 @@ public interface ServiceStore {
 
   /** Returns what there is of the previous run. */
   Stored load();
+
+  /**
+   * Returns why records cannot be read of services of which others know and that have none, where
+   * records may have been lost unnoticed; adds them to those that cannot be read.
+   *
+   * @param others finds the ids that others know
+   */
+  default Map<Integer, String> missed(Supplier<Set<Integer>> others) {
+    return Map.of();
+  }
 
   /** Writes the record of a service, in place of the one with its id. */
   void save(Service service);

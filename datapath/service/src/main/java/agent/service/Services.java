@@ -114,6 +114,9 @@ public final class Services {
     final Services restored = new Services(datapath, store, nodeName, usualForwarding);
     final ServiceStore.Stored stored = store.load();
     restored.unreadable.putAll(stored.unreadable());
+    if (datapath.hooks() != ServiceProxy.Hooks.OFF) {
+      restored.unreadable.putAll(store.missed(() -> known(datapath)));
+    }
     final List<ServiceEntries> entries = new ArrayList<>();
     for (final Service service : stored.services()) {
       restored.take(service);
@@ -134,6 +137,13 @@ public final class Services {
       LOGGER.info("restored {} services", entries.size());
     }
     return restored;
+  }
+
+  /** Returns the ids of the services that the maps hold. */
+  private static Set<Integer> known(ServiceProxy datapath) {
+    final Set<Integer> ids = new HashSet<>();
+    await(datapath.known()).forEach(id -> ids.add(id & ~ServiceEntries.OUTSIDE_ID));
+    return ids;
   }
 
   /** Sets who learns of changes. */

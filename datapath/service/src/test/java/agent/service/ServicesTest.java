@@ -50,6 +50,11 @@ class ServicesTest {
     Runnable beforeRemoval = () -> {};
 
     @Override
+    public CompletableFuture<Set<Integer>> known() {
+      return CompletableFuture.completedFuture(Set.copyOf(held.keySet()));
+    }
+
+    @Override
     public CompletableFuture<List<KeptFrontend>> restore(
         Collection<ServiceEntries> services, Set<Integer> ids) {
       held.clear();
@@ -96,6 +101,17 @@ class ServicesTest {
     final Map<Integer, Service> kept = new TreeMap<>();
     final Map<Integer, String> unreadable = new TreeMap<>();
     boolean isFull;
+    boolean isIncomplete;
+
+    @Override
+    public Map<Integer, String> missed(Supplier<Set<Integer>> others) {
+      if (isIncomplete) {
+        others.get().stream()
+            .filter(id -> !kept.containsKey(id))
+            .forEach(id -> unreadable.put(id, "the file is missing"));
+      }
+      return Map.copyOf(unreadable);
+    }
 
     @Override
     public Stored load() {
@@ -543,6 +559,22 @@ class ServicesTest {
     assertEquals(Set.of(), datapath.kept);
     assertEquals(Refusal.Kind.NOT_FOUND, refused(() -> services.get(5)).kind());
     assertTrue(services.put(service(5, WEB)));
+  }
+
+  /** Where the names of the files are lost, only the maps tell that there was a service. */
+  @Test
+  void shouldLeaveServicesOfTheMapsAsTheyAreWhoseRecordsMayBeLost() {
+    services.put(service(1, WEB));
+    services.put(service(5, NAMES, HERE, ELSEWHERE).offered(ServiceType.NODE_PORT, true, null));
+    assertEquals(Set.of(1, 5, 5 | OUTSIDE), datapath.held.keySet());
+    disk.kept.remove(5);
+    disk.isIncomplete = true;
+    restart();
+    assertEquals(Set.of(5, OUTSIDE + 5), datapath.kept);
+    assertEquals("id: service 5: the file is missing", refused(() -> services.get(5)).getMessage());
+    services.remove(5);
+    assertEquals(Set.of(), datapath.kept);
+    assertEquals(List.of(service(1, WEB)), services.list());
   }
 
   @Test

@@ -19,6 +19,8 @@ import agent.service.Service;
 import agent.service.ServiceStore;
 import agent.types.OperationException;
 import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.util.List;
 import org.apache.logging.log4j.LogManager;
@@ -54,6 +56,8 @@ public final class AgentState implements AutoCloseable {
     this.directory = directory;
     if (!lock.hasNames()) {
       WrittenFiles.forget(directory);
+    } else {
+      LostNames.restore(directory, lock);
     }
     endpoints = folder("endpoints", "endpoint", new EndpointCodec());
     policy = folder("policy", "policy", new PolicyCodec());
@@ -88,24 +92,35 @@ public final class AgentState implements AutoCloseable {
         new WrittenFiles(directory, name));
   }
 
+  /** Opens a state directory as {@link #open(Path, boolean)} does, without a proof of a run. */
+  public static AgentState open(Path directory) {
+    return open(directory, false);
+  }
+
   /**
    * Locks a state directory and opens its folders; creates missing ones (0700).
    *
    * @param directory the state directory
+   * @param isInKernel whether the kernel has something of a run before, which had a state
    * @return its state
    * @throws agent.types.AlreadyInUseException where another agent holds the lock
    * @throws agent.types.Refusal INVALID where others own the directory or may write to it
    * @throws OperationException where a folder cannot be created
    * @throws UncheckedIOException where the directory or the lock cannot be created
    */
-  public static AgentState open(Path directory) {
-    final StateLock lock = StateLock.take(directory);
+  public static AgentState open(Path directory, boolean isInKernel) {
+    final StateLock lock = StateLock.take(directory, isInKernel);
     try {
       return new AgentState(lock, directory);
     } catch (RuntimeException e) {
       lock.close();
       throw e;
     }
+  }
+
+  /** Returns whether a state directory has the lock file of a run. */
+  public static boolean hasLock(Path directory) {
+    return Files.exists(directory.resolve(StateLock.NAME), LinkOption.NOFOLLOW_LINKS);
   }
 
   /** Returns the store of endpoints: {@code endpoints/<id>.json}. */
@@ -161,6 +176,7 @@ public final class AgentState implements AutoCloseable {
     for (final StateFolder<?> folder : folders.stream().filter(folder -> folder != node).toList()) {
       final List<String> documents = folder.names();
       documents.forEach(folder::remove);
+      folder.written().complete();
       if (!documents.isEmpty()) {
         LOGGER.info("discarded {} of {}", documents, folder);
       }

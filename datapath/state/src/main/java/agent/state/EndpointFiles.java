@@ -6,7 +6,9 @@ import agent.endpoint.state.EndpointRecord;
 import agent.endpoint.state.EndpointStore;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentSkipListMap;
+import java.util.function.Supplier;
 
 /** Stores each endpoint in a file of its own, {@code endpoints/<id>.json}. */
 final class EndpointFiles implements EndpointStore {
@@ -40,6 +42,13 @@ final class EndpointFiles implements EndpointStore {
   @Override
   public void invalid(int id, String reason) {
     unreadable.put(id, files.invalid(id, reason));
+  }
+
+  @Override
+  public void missed(Supplier<Set<Integer>> others) {
+    if (files.isIncomplete()) {
+      unreadable.putAll(files.missed(others.get()));
+    }
   }
 
   @Override

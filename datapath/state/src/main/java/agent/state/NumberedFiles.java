@@ -3,8 +3,10 @@ package agent.state;
 import agent.datapath.manager.guard.Faults;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.function.ToIntFunction;
 import org.apache.logging.log4j.LogManager;
@@ -83,6 +85,31 @@ final class NumberedFiles<T> {
       }
     }
     return new Loaded<>(documents, unreadable);
+  }
+
+  /**
+   * Reports documents of which others know and that have no file, where files may have been removed
+   * together with their names; returns why they cannot be read, by number.
+   *
+   * @param others the numbers that others know
+   */
+  Map<Integer, String> missed(Collection<Integer> others) {
+    final Map<Integer, String> missed = new TreeMap<>();
+    final Set<Integer> present = Set.copyOf(numbers());
+    for (final int id : others) {
+      if (id >= 1 && id <= largest && !present.contains(id)) {
+        missed.put(id, invalid(id, folder.miss(name(id))));
+      }
+    }
+    if (missed.keySet().stream().allMatch(id -> folder.written().has(name(id)))) {
+      folder.written().complete();
+    }
+    return missed;
+  }
+
+  /** Returns whether {@link #missed} is to be asked. */
+  boolean isIncomplete() {
+    return folder.written().isIncomplete();
   }
 
   /** Reports that a file cannot be used, and returns the message, which says what can be done. */

@@ -11,12 +11,14 @@ import java.util.Map;
 import java.util.Queue;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Supplier;
 
 /**
  * Stores each service in a file of its own, {@code services/<id>.json}, but those that are created
@@ -95,6 +97,18 @@ final class ServiceFiles implements ServiceStore {
     final Map<Integer, String> unreadable = new TreeMap<>(own.unreadable());
     unreadable.putAll(together.unreadable());
     return new Stored(services, unreadable);
+  }
+
+  @Override
+  public Map<Integer, String> missed(Supplier<Set<Integer>> others) {
+    if (!files.isIncomplete()) {
+      return Map.of();
+    }
+    final Set<Integer> alone = new TreeSet<>(others.get());
+    alone.removeAll(batches.ids());
+    final Map<Integer, String> missed = files.missed(alone);
+    recorded.addAll(missed.keySet());
+    return missed;
   }
 
   @Override

@@ -234,6 +234,14 @@ final class StateFolder<T> {
     return "it is missing; %s says that there was one".formatted(written.path(name));
   }
 
+  /** Counts a document as missing that others know of; returns why it cannot be read. */
+  String miss(String name) {
+    written.add(name);
+    final String reason = missing(name);
+    distrust(name, reason);
+    return reason;
+  }
+
   /** Returns how to give up a document that cannot be read, as the rest of a sentence. */
   String moveAway(String name) {
     return "move it and %s away".formatted(written.path(name));

@@ -12,6 +12,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 
 /**
  * The files that agents left in a state directory, locked while this is open. Files that no release
@@ -20,17 +21,9 @@ import java.util.regex.Pattern;
 public final class StateLeftovers implements AutoCloseable {
   /** Folders of every release. */
   private static final List<String> FOLDERS =
-      List.of(
-          "endpoints",
-          "policy",
-          "ipam",
-          "node",
-          "prefilter",
-          "configuration",
-          "services",
-          "service-batches",
-          "names",
-          WrittenFiles.FOLDER);
+      Stream.concat(
+              LostNames.FOLDERS.stream(), Stream.of(WrittenFiles.FOLDER, LostNames.UNFINISHED))
+          .toList();
 
   /** Documents, what was kept aside of them, and temporary files ({@link FolderFiles}). */
   private static final Pattern FILE = Pattern.compile("[a-z0-9-]+\\.json[a-z0-9.-]*|probe.*");
@@ -92,7 +85,7 @@ public final class StateLeftovers implements AutoCloseable {
   }
 
   private static Pattern pattern(String folder) {
-    return folder.equals(WrittenFiles.FOLDER) ? WRITTEN : FILE;
+    return folder.startsWith(WrittenFiles.FOLDER) ? WRITTEN : FILE;
   }
 
   /** Releases the lock. */

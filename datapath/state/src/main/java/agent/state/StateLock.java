@@ -20,6 +20,7 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
+import java.util.regex.Pattern;
 
 /**
  * The exclusive lock of one state directory. The kernel releases it when the process ends, also
@@ -31,14 +32,22 @@ final class StateLock implements AutoCloseable {
 
   private static final String KEEPS_NAMES = "written";
 
+  /**
+   * What a former release leaves; no more than this, so that a damaged file is not taken for it.
+   */
+  private static final Pattern FORMER = Pattern.compile("\\d+");
+
   private final Path file;
   private final FileChannel channel;
   private final Object key;
+  private final boolean isNew;
   private final boolean hasNames;
 
-  private StateLock(Path file, FileChannel channel, boolean hasNames) throws IOException {
+  private StateLock(Path file, FileChannel channel, boolean isNew, boolean hasNames)
+      throws IOException {
     this.file = file;
     this.channel = channel;
+    this.isNew = isNew;
     this.hasNames = hasNames;
     key = key(file);
   }
@@ -48,9 +57,15 @@ final class StateLock implements AutoCloseable {
         .fileKey();
   }
 
+  /** Returns whether there was no lock file. */
+  boolean isNew() {
+    return isNew;
+  }
+
   /**
    * Returns whether the run before has kept the names of its files, or there was none: where a
-   * former release ran last, files may have gone without their names.
+   * former release ran last, which leaves its number alone, files may have gone without their
+   * names.
    */
   boolean hasNames() {
     return hasNames;
@@ -65,17 +80,24 @@ final class StateLock implements AutoCloseable {
     }
   }
 
+  /** Takes the lock as {@link #take(Path, boolean)} does, where the kernel proves no run. */
+  static StateLock take(Path directory) {
+    return take(directory, false);
+  }
+
   /**
-   * Checks the directory, creates it (0700) if it is missing, and locks it.
+   * Checks the directory, creates it (0700) if it is missing, and locks it. The first run has a
+   * folder of names before the lock says that it keeps them.
    *
    * @param directory the state directory
+   * @param isInKernel whether the kernel proves a run before
    * @return the lock
    * @throws AlreadyInUseException where another agent holds the lock
    * @throws Refusal INVALID where others own the directory or may write to it, or where a file that
    *     is not the lock file is in its place
    * @throws UncheckedIOException where the directory or the file cannot be created
    */
-  static StateLock take(Path directory) {
+  static StateLock take(Path directory, boolean isInKernel) {
     final Path file = directory.resolve(NAME);
     try {
       StateDirectory.prepare(directory);
@@ -95,13 +117,16 @@ final class StateLock implements AutoCloseable {
         channel.close();
         throw inUse(directory, holder);
       }
-      final boolean hasNames = isNew || read(channel).contains(KEEPS_NAMES);
+      final boolean hasNames = isNew || !FORMER.matcher(String.join("", read(channel))).matches();
+      if (isNew && !isInKernel && !LostNames.hasDocuments(directory)) {
+        WrittenFiles.createFolder(directory);
+      }
       final byte[] lines =
           (ProcessHandle.current().pid() + "\n" + KEEPS_NAMES + "\n")
               .getBytes(StandardCharsets.US_ASCII);
       channel.write(ByteBuffer.wrap(lines), 0);
       channel.truncate(lines.length);
-      return new StateLock(file, channel, hasNames);
+      return new StateLock(file, channel, isNew, hasNames);
     } catch (IOException e) {
       throw new UncheckedIOException(
           "state directory " + directory + ": " + IoFailure.reason(e), e);
@@ -129,7 +154,7 @@ final class StateLock implements AutoCloseable {
         channel.close();
         throw inUse(directory, holder);
       }
-      return Optional.of(new StateLock(file, channel, true));
+      return Optional.of(new StateLock(file, channel, false, true));
     } catch (NoSuchFileException missing) {
       return Optional.empty();
     } catch (IOException e) {

@@ -31,11 +31,15 @@ final class WrittenFiles {
   /** The folder of the names. */
   static final String FOLDER = "written";
 
+  /** Begins the name of a folder of which names may be missing. */
+  static final String INCOMPLETE = "incomplete.";
+
   private static final Logger LOGGER = LogManager.getLogger(WrittenFiles.class);
 
   private final boolean isKept;
   private final Path folder;
   private final String prefix;
+  private final Path incomplete;
   private final Set<String> names = new ConcurrentSkipListSet<>();
   private volatile boolean isFailing;
 
@@ -50,10 +54,9 @@ final class WrittenFiles {
     isKept = true;
     folder = directory.resolve(FOLDER);
     prefix = ofFolder + ".";
+    incomplete = folder.resolve(INCOMPLETE + ofFolder);
     try {
-      Files.createDirectories(
-          folder,
-          PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
+      createFolder(directory);
       try (DirectoryStream<Path> files = Files.newDirectoryStream(folder, prefix + "*")) {
         for (final Path file : files) {
           names.add(file.getFileName().toString().substring(prefix.length()));
@@ -70,6 +73,14 @@ final class WrittenFiles {
     isKept = false;
     folder = Path.of(FOLDER);
     prefix = "";
+    incomplete = folder.resolve(INCOMPLETE);
+  }
+
+  /** Creates the folder of all names where it is missing. */
+  static void createFolder(Path directory) throws IOException {
+    Files.createDirectories(
+        directory.resolve(FOLDER),
+        PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
   }
 
   /**
@@ -128,9 +139,7 @@ final class WrittenFiles {
     if (isKept) {
       final List<String> all = names();
       try {
-        Files.createDirectories(
-            folder,
-            PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
+        createFolder(folder.getParent());
         for (final String name : all) {
           create(path(name));
         }
@@ -161,7 +170,7 @@ final class WrittenFiles {
     }
   }
 
-  private static void create(Path file) throws IOException {
+  static void create(Path file) throws IOException {
     if (!Files.exists(file, LinkOption.NOFOLLOW_LINKS)) {
       Files.newByteChannel(
               file,
@@ -180,6 +189,22 @@ final class WrittenFiles {
     if (names.contains(name)) {
       Files.deleteIfExists(path(name));
       names.remove(name);
+    }
+  }
+
+  /** Returns whether names were lost, so that files may be missing that have none. */
+  boolean isIncomplete() {
+    return isKept && Files.exists(incomplete, LinkOption.NOFOLLOW_LINKS);
+  }
+
+  /** Ends {@link #isIncomplete}: the names that others know are added. */
+  void complete() {
+    if (isKept) {
+      try {
+        Files.deleteIfExists(incomplete);
+      } catch (IOException e) {
+        LOGGER.warn("{} cannot be removed: {}", incomplete, IoFailure.reason(e));
+      }
     }
   }
 

@@ -387,6 +387,7 @@ class UpgradeKernelTest {
         Files.copy(file, copy);
       }
     }
+    Files.writeString(node.state().resolve("agent.lock"), "4711\n"); // not in the recording
     node.namespace()
         .run(
             () -> {

@@ -17,6 +17,11 @@ final class FakeServiceProxy implements ServiceProxy {
   Refusal refusal;
 
   @Override
+  public CompletableFuture<Set<Integer>> known() {
+    return CompletableFuture.completedFuture(held.keySet());
+  }
+
+  @Override
   public CompletableFuture<List<KeptFrontend>> restore(
       Collection<ServiceEntries> services, Set<Integer> kept) {
     services.forEach(service -> held.put(service.id(), service));

@@ -24,6 +24,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.TreeSet;
 
 /**
  * Loads the records of the previous run into the registry: finds the interface of each, replaces
@@ -83,9 +84,17 @@ public final class StoredEndpoints {
    * Loads every record; a failure of one adds an error and does not affect the others. {@link
    * #closeInvalid} then closes those that are invalid, and adds those without a usable record.
    */
+    store.missed(() -> withLeases(known));
   void load(List<String> errors) {
     for (final EndpointRecord record : records) {
       try {
+  /** Returns the endpoints that the kernel knows, and those that have addresses. */
+  private Set<Integer> withLeases(Set<Integer> known) {
+    final Set<Integer> all = new TreeSet<>(known);
+    ipam.leases().forEach(lease -> all.add(lease.endpointId())); // 0 where no endpoint has it
+    return all;
+  }
+
         enter(record, errors);
       } catch (RuntimeException failure) {
         errors.add("endpoint " + record.id() + ": " + failure.getMessage());

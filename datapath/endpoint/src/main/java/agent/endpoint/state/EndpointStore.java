@@ -2,7 +2,9 @@ package agent.endpoint.state;
 
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.function.Supplier;
 
 /**
  * Keeps the records of endpoints across restarts. A change is durable when its call returns; the
@@ -20,6 +22,14 @@ public interface EndpointStore {
 
   /** Adds an endpoint to {@link #unreadable}: its record can be read, but is not valid. */
   void invalid(int id, String reason);
+
+  /**
+   * Adds to {@link #unreadable} the endpoints of which others know and that have no record, where
+   * records may have been lost unnoticed.
+   *
+   * @param others finds the ids that others know
+   */
+  default void missed(Supplier<Set<Integer>> others) {}
 
   /**
    * Saves a record; replaces the one with the same id. Records of different ids may be saved at the

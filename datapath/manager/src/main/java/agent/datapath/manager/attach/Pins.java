@@ -82,6 +82,15 @@ public final class Pins {
     return bpfRoot.resolve("agent");
   }
 
+  /** Returns whether a run has left maps; creates and changes nothing. */
+  public static boolean hasMaps(Path bpfRoot) {
+    try (DirectoryStream<Path> maps = Files.newDirectoryStream(folderOf(bpfRoot).resolve("maps"))) {
+      return maps.iterator().hasNext();
+    } catch (IOException none) {
+      return false;
+    }
+  }
+
   /**
    * Mounts a BPF file system at the root where none is mounted, and creates the folder of all pins
    * in it.

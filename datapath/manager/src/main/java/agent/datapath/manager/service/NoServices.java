@@ -13,6 +13,11 @@ import java.util.concurrent.CompletableFuture;
 /** The services of a node that has them switched off: it has none, and refuses new ones. */
 public final class NoServices implements ServiceProxy {
   @Override
+  public CompletableFuture<Set<Integer>> known() {
+    return CompletableFuture.completedFuture(Set.of());
+  }
+
+  @Override
   public CompletableFuture<List<KeptFrontend>> restore(
       Collection<ServiceEntries> services, Set<Integer> kept) {
     return CompletableFuture.completedFuture(List.of());

@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.stream.Collectors;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
@@ -67,6 +68,13 @@ final class ServiceTables {
     this.backends = backends;
     this.mostCells = mostCells;
     tables = List.of(frontends, headers, cells, ends, slots, backends);
+  }
+
+  /** Returns the numbers of the services that have a frontend in the maps. */
+  Set<Integer> known() {
+    final ServiceRows rows = new ServiceRows();
+    frontends.read((key, value) -> true, rows.frontends());
+    return rows.keptFrontends().stream().map(KeptFrontend::serviceId).collect(Collectors.toSet());
   }
 
   /** Begins to make the maps hold other services; what they hold of those that are kept stays. */

@@ -93,6 +93,11 @@ public final class SocketServices implements ServiceProxy {
 
   /** In parts, so that the conductor has time for others between them. */
   @Override
+  public CompletableFuture<Set<Integer>> known() {
+    return conductor.submit(tables::known);
+  }
+
+  @Override
   public CompletableFuture<List<KeptFrontend>> restore(
       Collection<ServiceEntries> services, Set<Integer> kept) {
     final List<ServiceEntries> all = List.copyOf(services);

@@ -36,6 +36,9 @@ public interface ServiceProxy {
    */
   record KeptFrontend(int serviceId, IpAddress address, int port, int protocol) {}
 
+  /** Returns the numbers of the services that the maps hold; fails where they cannot be read. */
+  CompletableFuture<Set<Integer>> known();
+
   /**
    * Makes the services those given, and removes all others that the maps hold.
    *
