@@ -443,7 +443,7 @@ public final class EndpointContext {
 
   StoredEndpoints.Defaults restoredDefaults() {
     return new StoredEndpoints.Defaults(
-        labelFilter, configuration.wanted().endpoint(), keepsOptions);
+        labelFilter, configuration.wanted().endpoint(), keepsOptions, configuration.isUnreadable());
   }
 
   String clusterName() {

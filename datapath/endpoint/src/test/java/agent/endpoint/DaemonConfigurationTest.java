@@ -241,19 +241,57 @@ class DaemonConfigurationTest {
     assertEquals(1, rig.configuration.saved.size());
   }
 
+  @Test
+  void shouldTakeTheStrictestValueForOneThatThisReleaseDoesNotKnow() {
+    rig.configuration.saved =
+        List.of(
+            new ChangedValue("policy-enforcement", "mostly", "default"),
+            new ChangedValue("SourceIPVerification", "Perhaps", "Enabled"),
+            new ChangedValue("Debug", "Loud", "Disabled"));
+    rig.restart();
+    assertEquals(EnforcementMode.ALWAYS, wanted().enforcement());
+    assertEquals("Enabled", wanted().toMap().get("SourceIPVerification"));
+    assertEquals("Disabled", wanted().toMap().get("Debug"));
+  }
+
   /** The file stays for the person who repairs it, until the next change replaces it. */
   @Test
-  void shouldBeAsStartedWhereTheStoredChangesCannotBeRead() {
+  void shouldBeStrictWhereTheStoredChangesCannotBeRead() {
+    rig.startOptions =
+        new RuntimeOptions(
+            rig.startOptions
+                .endpoint()
+                .with(Map.of("PolicyAuditMode", "Enabled", "SourceIPVerification", "Disabled")),
+            false,
+            EnforcementMode.NEVER);
     rig.configuration.saved = List.of(new ChangedValue("Debug", "Enabled", "Disabled"));
     rig.configuration.isUnreadable = true;
     rig.restart();
+    assertEquals(EnforcementMode.ALWAYS, wanted().enforcement());
+    assertEquals("Disabled", wanted().toMap().get("PolicyAuditMode"));
+    assertEquals("Enabled", wanted().toMap().get("SourceIPVerification"));
+    assertEquals("Disabled", wanted().toMap().get("Conntrack"));
     assertEquals("Disabled", wanted().toMap().get("Debug"));
     assertEquals(wanted(), realized());
     assertEquals(1, rig.configuration.saved.size());
-    change(Map.of("DropNotification", "Disabled"), null);
-    assertEquals(
-        List.of(new ChangedValue("DropNotification", "Disabled", "Enabled")),
-        rig.configuration.saved);
+    change(Map.of("DropNotification", "Disabled"), "default");
+    rig.configuration.isUnreadable = false;
+    rig.restart();
+    assertEquals(EnforcementMode.DEFAULT, wanted().enforcement());
+    assertEquals("Disabled", wanted().toMap().get("DropNotification"));
+    assertEquals("Disabled", wanted().toMap().get("PolicyAuditMode"), "it is stored now");
+  }
+
+  /** Their connections go on; what they should have is not known. */
+  @Test
+  void shouldLeaveRestoredEndpointsTheirConntrackWhereTheStoredChangesCannotBeRead() {
+    twoEndpoints();
+    rig.configure("2", Map.of("Conntrack", "Disabled"));
+    rig.keepsOptions = false;
+    rig.configuration.isUnreadable = true;
+    rig.restart();
+    assertEquals("Enabled", rig.get("1").options().get("Conntrack"));
+    assertEquals("Disabled", rig.get("2").options().get("Conntrack"));
   }
 
   @Test

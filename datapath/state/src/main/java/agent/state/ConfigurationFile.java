@@ -23,8 +23,11 @@ final class ConfigurationFile implements RuntimeOptionsStore {
       return folder.read(NAME).orElse(List.of());
     } catch (DamagedStateException e) {
       final String message =
-          ("configuration: the changes in %s cannot be read (%s). The daemon has the options that it"
-                  + " was started with, until the next change")
+          ("configuration: the changes in %s cannot be read (%s). The daemon has the strictest"
+                  + " values: policy enforcement always, PolicyAuditMode Disabled,"
+                  + " SourceIPVerification Enabled, and Conntrack Disabled but for endpoints that"
+                  + " had it. Set what shall be otherwise (agentctl config set), which writes the"
+                  + " file, or restore the file and start the agent again")
               .formatted(folder.path(NAME), e.getMessage());
       faults.failed(folder.path(NAME).toString(), message);
       throw new UnreadableStateException(message);

@@ -199,6 +199,92 @@ class AgentUnreadableStateKernelTest {
     assertReached(true, backend.namespace(), frontend.ipv4(), "with rules");
   }
 
+  /** The names go with the files that they prove, or all that there is but the kernel. */
+  @ParameterizedTest
+  @ValueSource(strings = {"policy,written", "endpoints,written", "all"})
+  void shouldOpenNothingWhereFoldersAreGoneWithTheNamesOfTheirFiles(String gone) throws Exception {
+    agent = node.agent();
+    final TestWorkload stranger = node.workload(agent, "stranger", "app=stranger");
+    final TestWorkload backend = node.workload(agent, "backend", "app=backend");
+    node.keep(TcpEchoServer.start(backend.namespace(), PORT));
+    agent.expect(200, "PUT", "/policy", RULES);
+    assertReached(false, stranger.namespace(), backend.ipv4(), "before");
+    agent.terminate();
+    final List<String> names =
+        gone.equals("all")
+            ? List.of(
+                "agent.lock",
+                "written",
+                "policy",
+                "endpoints",
+                "ipam",
+                "node",
+                "configuration",
+                "names",
+                "prefilter",
+                "services",
+                "service-batches")
+            : List.of(gone.split(","));
+    final Path moved = Files.createDirectory(node.state().resolve("moved"));
+    for (final String name : names) {
+      Files.move(node.state().resolve(name), moved.resolve(name));
+    }
+    for (int start = 0; start < 2; start++) {
+      agent = node.agent();
+      assertReached(false, stranger.namespace(), backend.ipv4(), gone);
+      assertReached(false, stranger.namespace(), backend.ipv6(), gone);
+      if (!gone.startsWith("endpoints")) {
+        assertFailure(node.state().resolve("policy/rules.json"));
+      }
+      if (!gone.startsWith("policy")) {
+        assertFailure(node.state().resolve("endpoints/" + backend.id() + ".json"));
+        assertFalse(agent.log().contains("no longer exists"), agent.log());
+      }
+      assertTrue(agent.log().contains("cannot be read (it is missing"), agent.log());
+      agent.terminate();
+    }
+  }
+
+  /** An enforcement that was set while the agent ran does not end with its file. */
+  @ParameterizedTest
+  @ValueSource(strings = {"daemon.json", "damaged", "names"})
+  void shouldEnforceWhereTheStoredConfigurationIsLost(String way) throws Exception {
+    agent = node.agent();
+    final TestWorkload client = node.workload(agent, "client", "app=client");
+    final TestWorkload server = node.workload(agent, "server", "app=server");
+    node.keep(TcpEchoServer.start(server.namespace(), PORT));
+    assertReached(true, client.namespace(), server.ipv4(), "before");
+    agent.expect(200, "PATCH", "/config", "{\"policy-enforcement\": \"always\"}");
+    assertReached(false, client.namespace(), server.ipv4(), "enforced");
+    agent.terminate();
+    final Path file = node.state().resolve("configuration/daemon.json");
+    if (way.equals("damaged")) {
+      Files.writeString(file, "x");
+    } else {
+      Files.delete(file);
+    }
+    if (way.equals("names")) {
+      Files.move(node.state().resolve("written"), node.state().resolve("moved"));
+    }
+    for (int start = 0; start < 2; start++) {
+      agent = node.agent();
+      assertReached(false, client.namespace(), server.ipv4(), way);
+      assertReached(false, client.namespace(), server.ipv6(), way);
+      assertFailure(file);
+      agent.terminate();
+    }
+    agent = node.agent();
+    agent.expect(
+        200,
+        "PATCH",
+        "/config",
+        "{\"policy-enforcement\": \"default\", \"options\": {\"Conntrack\": \"Enabled\"}}");
+    assertReached(true, client.namespace(), server.ipv4(), "set again");
+    if (!way.equals("names")) {
+      assertHealthy();
+    }
+  }
+
   @Test
   void shouldTellThatTheStateDirectoryWasRemovedWithoutAChange() throws Exception {
     agent = node.agent();

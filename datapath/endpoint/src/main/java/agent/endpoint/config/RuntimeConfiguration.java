@@ -21,11 +21,16 @@ public final class RuntimeConfiguration {
 
   private final RuntimeOptions started;
   private final RuntimeOptionsStore store;
+  private final boolean isUnreadable;
   private volatile RuntimeOptions wanted;
   private volatile RuntimeOptions realized;
 
   private RuntimeConfiguration(
-      RuntimeOptions started, RuntimeOptions wanted, RuntimeOptionsStore store) {
+      RuntimeOptions started,
+      RuntimeOptions wanted,
+      RuntimeOptionsStore store,
+      boolean isUnreadable) {
+    this.isUnreadable = isUnreadable;
     this.started = started;
     this.wanted = wanted;
     this.realized = wanted;
@@ -33,8 +38,9 @@ public final class RuntimeConfiguration {
   }
 
   /**
-   * Returns the configuration of the start-up options with the changes of the previous runs.
-   * Changes that cannot be read are logged and left out.
+   * Returns the configuration of the start-up options with the changes of the previous runs. Where
+   * the changes cannot be read, one of them may have restricted traffic: it is as with the
+   * strictest values then ({@link RuntimeOptions#strictest}), until the next change is stored.
    *
    * @param started the values of the start-up options
    * @param store keeps the changes
@@ -45,13 +51,14 @@ public final class RuntimeConfiguration {
       stored = store.load();
     } catch (UnreadableStateException failure) {
       LOGGER.error("{}", failure.getMessage());
-      return new RuntimeConfiguration(started, started, store);
+      return new RuntimeConfiguration(started, started.strictest(), store, true);
     }
     RuntimeOptions restored = started;
     for (final ChangedValue change : stored) {
       restored = restored(restored, started, change);
     }
-    final RuntimeConfiguration configuration = new RuntimeConfiguration(started, restored, store);
+    final RuntimeConfiguration configuration =
+        new RuntimeConfiguration(started, restored, store, false);
     configuration.forgetOthersThan(stored);
     return configuration;
   }
@@ -78,9 +85,19 @@ public final class RuntimeConfiguration {
     try {
       return options.restored(change.name(), change.value());
     } catch (Refusal unknown) {
-      LOGGER.warn("configuration: {} is as started: {}", change.name(), unknown.getMessage());
-      return options;
+      final String strictest = started.strictest().values().get(change.name());
+      LOGGER.warn(
+          "configuration: {}: {}; it is {}",
+          change.name(),
+          unknown.getMessage(),
+          strictest == null ? "left out" : strictest);
+      return strictest == null ? options : options.restored(change.name(), strictest);
     }
+  }
+
+  /** Returns whether the changes of the previous runs could not be read. */
+  public boolean isUnreadable() {
+    return isUnreadable;
   }
 
   /** Returns what was asked for. */

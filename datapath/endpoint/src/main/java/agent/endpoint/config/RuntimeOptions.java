@@ -60,6 +60,20 @@ public record RuntimeOptions(
         "options." + POLICY_TRACING, "'" + value + "' is neither Enabled nor Disabled");
   }
 
+  /**
+   * Returns a copy with the strictest value of what restricts traffic: policy is enforced always,
+   * no packet passes for a test or with the source of another, and policy is asked for replies.
+   */
+  RuntimeOptions strictest() {
+    return new RuntimeOptions(
+        endpoint
+            .with(MutableOption.POLICY_AUDIT_MODE, MutableOption.DISABLED)
+            .with(MutableOption.SOURCE_IP_VERIFICATION, MutableOption.ENABLED)
+            .with(MutableOption.CONNTRACK, MutableOption.DISABLED),
+        tracesPolicy,
+        EnforcementMode.ALWAYS);
+  }
+
   /** Returns option name to value, without the enforcement; unmodifiable. */
   public Map<String, String> toMap() {
     final Map<String, String> map = new LinkedHashMap<>(endpoint.toMap());

@@ -13,6 +13,7 @@ import agent.endpoint.state.EndpointRecord;
 import agent.endpoint.state.EndpointState;
 import agent.endpoint.state.EndpointStore;
 import agent.endpoint.state.LabelDerivation;
+import agent.endpoint.state.MutableOption;
 import agent.identity.LabelFilter;
 import agent.ipam.Ipam;
 import agent.ipcache.Ipcache;
@@ -23,8 +24,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import java.util.concurrent.CompletableFuture;
 import java.util.TreeSet;
+import java.util.concurrent.CompletableFuture;
 
 /**
  * Loads the records of the previous run into the registry: finds the interface of each, replaces
@@ -49,8 +50,14 @@ public final class StoredEndpoints {
    * @param options the options of a new endpoint
    * @param keepsOptions whether endpoints keep their own options; if not, they get those of a new
    *     one
+   * @param keepsConntrack whether they keep whether they track connections, at least: what they
+   *     should have is not known, and connections are open
    */
-  public record Defaults(LabelFilter labelFilter, EndpointOptions options, boolean keepsOptions) {}
+  public record Defaults(
+      LabelFilter labelFilter,
+      EndpointOptions options,
+      boolean keepsOptions,
+      boolean keepsConntrack) {}
 
   /** Creates a loader that has read nothing yet. */
   public StoredEndpoints(
@@ -77,17 +84,10 @@ public final class StoredEndpoints {
   CompletableFuture<Void> find(
       EndpointProxy datapath, Set<Integer> known, ConductorAgent conductor, List<String> errors) {
     records = store.load();
+    store.missed(() -> withLeases(known));
     return interfaces.find(records, known, datapath, conductor::run, errors);
   }
 
-  /**
-   * Loads every record; a failure of one adds an error and does not affect the others. {@link
-   * #closeInvalid} then closes those that are invalid, and adds those without a usable record.
-   */
-    store.missed(() -> withLeases(known));
-  void load(List<String> errors) {
-    for (final EndpointRecord record : records) {
-      try {
   /** Returns the endpoints that the kernel knows, and those that have addresses. */
   private Set<Integer> withLeases(Set<Integer> known) {
     final Set<Integer> all = new TreeSet<>(known);
@@ -95,6 +95,13 @@ public final class StoredEndpoints {
     return all;
   }
 
+  /**
+   * Loads every record; a failure of one adds an error and does not affect the others. {@link
+   * #closeInvalid} then closes those that are invalid, and adds those without a usable record.
+   */
+  void load(List<String> errors) {
+    for (final EndpointRecord record : records) {
+      try {
         enter(record, errors);
       } catch (RuntimeException failure) {
         errors.add("endpoint " + record.id() + ": " + failure.getMessage());
@@ -178,8 +185,13 @@ public final class StoredEndpoints {
 
   private EndpointRecord withDefaultOptions(EndpointRecord stored) {
     final DatapathConfiguration wiring = stored.configuration().datapath();
-    return stored.withConfiguration(
-        new EndpointRecord.Configuration(defaults.options().forWorkload(wiring).toMap(), wiring));
+    final String tracked =
+        stored.configuration().options().get(MutableOption.CONNTRACK.optionName());
+    EndpointOptions options = defaults.options().forWorkload(wiring);
+    if (defaults.keepsConntrack() && MutableOption.ENABLED.equals(tracked)) {
+      options = options.with(MutableOption.CONNTRACK, tracked);
+    }
+    return stored.withConfiguration(new EndpointRecord.Configuration(options.toMap(), wiring));
   }
 
   private void claim(Endpoint endpoint) {
