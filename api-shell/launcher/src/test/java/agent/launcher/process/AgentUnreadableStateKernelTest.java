@@ -274,6 +274,9 @@ class AgentUnreadableStateKernelTest {
       agent.terminate();
     }
     agent = node.agent();
+    if (way.equals("names")) {
+      agent.expect(200, "DELETE", "/policy", null); // whether there were rules is not known
+    }
     agent.expect(
         200,
         "PATCH",
