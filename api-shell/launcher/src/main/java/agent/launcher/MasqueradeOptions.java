@@ -9,6 +9,7 @@ import agent.node.FamilyAddressing;
 import agent.node.NodeAddressing;
 import agent.node.NodeOptions;
 import agent.node.Sysctls;
+import agent.node.netfilter.MasqueradePorts;
 import agent.node.netfilter.MasqueradeRules;
 import agent.node.netfilter.MasqueradedRange;
 import agent.types.AddressPair;
@@ -35,8 +36,8 @@ final class MasqueradeOptions {
   /** Returns what the programs masquerade: without the option, no flow of a workload. */
   Masquerading masquerading(Map<String, AddressPair> addresses, NodeAddressing addressing) {
     final Prefix nat46 = Nat46Range.of(options);
-    final SocketPorts ports = SocketPorts.parse(Sysctls.ofKernel().get("ipv4", PORT_RANGE));
-    final int share = (int) options.number("masquerade-endpoint-share");
+    final SocketPorts ports = socketPorts();
+    final int share = share();
     return isOn()
         ? new Masquerading(addresses, native4(addressing), native6(addressing), ports, nat46, share)
         : new Masquerading(addresses, Prefix.ALL_IPV4, Prefix.ALL_IPV6, ports, nat46, share);
@@ -51,7 +52,19 @@ final class MasqueradeOptions {
     final List<MasqueradedRange> ranges = new ArrayList<>();
     add(ranges, addressing.ipv4(), native4(addressing));
     add(ranges, addressing.ipv6(), native6(addressing));
-    return new MasqueradeRules(ranges, options.bool("prepend-iptables-chains"));
+    final SocketPorts ports = socketPorts();
+    return new MasqueradeRules(
+        ranges,
+        options.bool("prepend-iptables-chains"),
+        MasqueradePorts.beside(ports.first(), ports.count(), share()));
+  }
+
+  private static SocketPorts socketPorts() {
+    return SocketPorts.parse(Sysctls.ofKernel().get("ipv4", PORT_RANGE));
+  }
+
+  private int share() {
+    return (int) options.number("masquerade-endpoint-share");
   }
 
   private static void add(

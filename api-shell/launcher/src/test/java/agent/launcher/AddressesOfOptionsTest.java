@@ -2,9 +2,12 @@ package agent.launcher;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import agent.datapath.manager.spec.SocketPorts;
 import agent.launcher.options.OptionValues;
 import agent.node.FamilyAddressing;
 import agent.node.NodeAddressing;
+import agent.node.Sysctls;
+import agent.node.netfilter.MasqueradePorts;
 import agent.node.netfilter.MasqueradedRange;
 import agent.types.AddressPair;
 import agent.types.IpAddress;
@@ -45,6 +48,21 @@ class AddressesOfOptionsTest {
     assertEquals(List.of(range4, range6), ranges(BOTH));
     assertEquals(List.of(range4), ranges(new NodeAddressing(IPV4, FamilyAddressing.DISABLED)));
     assertEquals(List.of(range6), ranges(new NodeAddressing(FamilyAddressing.DISABLED, IPV6)));
+  }
+
+  @Test
+  void shouldGiveMasqueradedFlowsPortsBesideThoseOfSocketsInTheSharesOfTheOption() {
+    final MasqueradePorts quarter = ports("25");
+    assertEquals(2 * quarter.share(), ports("50").share(), 1);
+    final SocketPorts sockets =
+        SocketPorts.parse(Sysctls.ofKernel().get("ipv4", "ip_local_port_range"));
+    assertEquals(MasqueradePorts.beside(sockets.first(), sockets.count(), 25), quarter);
+  }
+
+  private static MasqueradePorts ports(String share) {
+    return new MasqueradeOptions(options("--masquerade-endpoint-share=" + share))
+        .rules(BOTH)
+        .ports();
   }
 
   private static AddressPair sources(AddressPair ofDevice) {

@@ -12,6 +12,9 @@ import agent.testkit.TcpEchoServer;
 import agent.testkit.UdpEchoServer;
 import agent.testkit.UdpStream;
 import java.io.IOException;
+import java.net.DatagramPacket;
+import java.net.DatagramSocket;
+import java.net.InetAddress;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
@@ -22,6 +25,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import tools.jackson.databind.JsonNode;
 
 /**
@@ -31,6 +36,8 @@ import tools.jackson.databind.JsonNode;
 @KernelTest
 class AgentLegacyMasqueradeKernelTest {
   private static final int PORT = 8080;
+  private static final int UNANSWERED = 5353;
+  private static final int LOOKUPS = 40;
   private static final long REPAIR_NS = Duration.ofSeconds(10).toNanos();
   private static final List<String> NATIVE = List.of("198.51.100.2", "2001:db8:51::2");
   private static final String[] OPTIONS = {
@@ -155,7 +162,7 @@ class AgentLegacyMasqueradeKernelTest {
   }
 
   private String ruleset() {
-    return node.namespace().exec("nft", "list", "ruleset");
+    return node.namespace().exec("nft", "-t", "-s", "list", "ruleset");
   }
 
   @Test
@@ -196,6 +203,45 @@ class AgentLegacyMasqueradeKernelTest {
     final AgentProcess.Ended ended = cleanup();
     assertTrue(ended.output().contains("masquerading rules of nftables"), ended.output());
     assertEquals("", ruleset());
+  }
+
+  /** Sends a datagram from each port of a workload. */
+  private static void flood(TestWorkload from, String address) throws Exception {
+    from.namespace()
+        .run(
+            () -> {
+              for (int port = 1024; port <= 65_535; port++) {
+                try (DatagramSocket socket = new DatagramSocket(port)) {
+                  final byte[] junk = {1};
+                  socket.send(
+                      new DatagramPacket(junk, 1, InetAddress.ofLiteral(address), UNANSWERED));
+                }
+              }
+              return null;
+            });
+  }
+
+  private static int answered(NetworkNamespace from, String address) throws Exception {
+    int answered = 0;
+    for (int i = 0; i < LOOKUPS; i++) {
+      answered += UdpStream.isAnswered(from, address, UNANSWERED, 500) ? 1 : 0;
+    }
+    return answered;
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {0, 1})
+  void shouldLeavePortsToTheNodeAndToOtherWorkloads(int family) throws Exception {
+    final String address = WorldNetwork.ADDRESSES.get(family);
+    final AgentProcess agent = node.agent(OPTIONS);
+    final TestWorkload alice = node.workload(agent, "alice", "app=alice");
+    final TestWorkload bob = node.workload(agent, "bob", "app=bob");
+    flood(alice, address);
+    try (UdpEchoServer udp = UdpEchoServer.start(world, address, UNANSWERED)) {
+      assertEquals(LOOKUPS, answered(node.namespace(), address), "of the node");
+      assertEquals(LOOKUPS, answered(bob.namespace(), address), "of another workload");
+      assertEquals(2 * LOOKUPS, udp.datagrams());
+    }
   }
 
   /** Offers the tools of iptables alone, so that nft is not found. */

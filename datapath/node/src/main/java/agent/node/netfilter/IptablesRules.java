@@ -63,7 +63,7 @@ final class IptablesRules implements RuleTable {
     try {
       for (final MasqueradedRange range : rules.ranges()) {
         final Family family = Family.of(range);
-        restore(family, text(range, rules.areFirst(), hooks(family).size()));
+        restore(family, text(range, rules, hooks(family).size()));
       }
     } catch (OperationException failure) {
       remove(); // of the family that has them
@@ -76,15 +76,21 @@ final class IptablesRules implements RuleTable {
    *
    * @param hooks how many rules jump to the chain now
    */
-  static String text(MasqueradedRange range, boolean isFirst, int hooks) {
+  static String text(MasqueradedRange range, MasqueradeRules rules, int hooks) {
     final StringBuilder text = new StringBuilder("*nat\n:" + CHAIN + " - [0:0]\n");
     rule(text, "! -s " + range.sources() + " -j RETURN");
     range.own().forEach(own -> rule(text, "-s " + own + " -j RETURN"));
     range.excluded().forEach(to -> rule(text, "-d " + to + " -j RETURN"));
     rule(text, "-p tcp -m tcp ! --tcp-flags FIN,SYN,RST,ACK SYN -j RETURN");
+    for (final String protocol : List.of("tcp", "udp")) {
+      rule(text, "-p " + protocol + " -j MASQUERADE --to-ports " + rules.ports().range());
+    }
     rule(text, "-j MASQUERADE");
     text.append(("-D " + HOOK + "\n").repeat(hooks));
-    return text.append(isFirst ? "-I " : "-A ").append(HOOK).append("\nCOMMIT\n").toString();
+    return text.append(rules.areFirst() ? "-I " : "-A ")
+        .append(HOOK)
+        .append("\nCOMMIT\n")
+        .toString();
   }
 
   private static void rule(StringBuilder text, String rule) {

@@ -15,6 +15,21 @@ public final class NftablesRules implements RuleTable {
   private static final int BEFORE_OTHERS = 90;
   private static final int AFTER_OTHERS = 110;
 
+  /**
+   * How many flows each workload has to a port of a host. Where there are more than the set holds,
+   * the kernel removes those of which all flows have ended, and counts no others.
+   */
+  private static final String COUNTS =
+      """
+      \tset flows%s {
+      \t\ttype ipv%s_addr . ipv%s_addr . inet_service;
+      \t\tflags dynamic;
+      \t\tsize 65535;
+      \t}
+      """;
+
+  private static final String PORTS = "meta l4proto { tcp, udp } ";
+
   private final NodeCommand command;
   private int readGeneration = -1;
 
@@ -34,8 +49,14 @@ public final class NftablesRules implements RuleTable {
 
   /** Returns a transaction that leaves these rules alone in the table. */
   static String text(MasqueradeRules rules) {
+    final MasqueradePorts ports = rules.ports();
     final StringBuilder text = new StringBuilder(removal());
-    text.append("table inet ").append(TABLE).append(" {\n\tchain postrouting {\n");
+    text.append("table inet ").append(TABLE).append(" {\n");
+    for (final MasqueradedRange range : rules.ranges()) {
+      final boolean isIpv4 = range.sources().isIpv4();
+      text.append(COUNTS.formatted(isIpv4 ? "4" : "6", isIpv4 ? "4" : "6", isIpv4 ? "4" : "6"));
+    }
+    text.append("\tchain postrouting {\n");
     text.append("\t\ttype nat hook postrouting priority ")
         .append(rules.areFirst() ? BEFORE_OTHERS : AFTER_OTHERS)
         .append("; policy accept;\n");
@@ -45,6 +66,13 @@ public final class NftablesRules implements RuleTable {
       range.own().forEach(own -> rule(text, "\t\t" + family + " saddr " + own + " return"));
       range.excluded().forEach(to -> rule(text, from + family + " daddr " + to + " return"));
       rule(text, from + "tcp flags & (fin | syn | rst | ack) != syn return");
+      rule(
+          text,
+          from
+              + PORTS
+              + "add @flows%s { %s saddr . %s daddr . th dport ct count over %d } counter drop"
+                  .formatted(family.equals("ip") ? "4" : "6", family, family, ports.share()));
+      rule(text, from + PORTS + "masquerade to :" + ports.range());
       rule(text, from + "masquerade");
     }
     return text.append("\t}\n}\n").toString();
@@ -68,7 +96,8 @@ public final class NftablesRules implements RuleTable {
     final NodeCommand.Result result = command.run(List.of("nft", "-f", "-"), text);
     if (!result.succeeded()) {
       throw new OperationException(
-          "nftables (nft; CONFIG_NF_TABLES_INET, CONFIG_NFT_MASQ): " + result.reason());
+          "nftables (nft; CONFIG_NF_TABLES_INET, CONFIG_NFT_MASQ, CONFIG_NFT_CONNLIMIT): "
+              + result.reason());
     }
   }
 
@@ -76,7 +105,7 @@ public final class NftablesRules implements RuleTable {
   public String read() {
     readGeneration = generation();
     final NodeCommand.Result result =
-        command.run(List.of("nft", "-s", "-n", "list", "table", "inet", TABLE), "");
+        command.run(List.of("nft", "-s", "-t", "-n", "list", "table", "inet", TABLE), "");
     if (result.succeeded()) {
       return result.output();
     }

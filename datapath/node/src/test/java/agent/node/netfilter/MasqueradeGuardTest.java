@@ -23,7 +23,11 @@ class MasqueradeGuardTest {
           Prefix.parse("fd00:5::/96"),
           List.of(IpAddress.parse("fd00:5::1"), IpAddress.parse("fd00:5::1")),
           Prefix.parse("fd00:5::/96"));
-  private static final MasqueradeRules RULES = new MasqueradeRules(List.of(IPV4, IPV6), true);
+  private static final MasqueradePorts PORTS = new MasqueradePorts(1024, 32_767, 7_936);
+  private static final MasqueradeRules RULES =
+      new MasqueradeRules(List.of(IPV4, IPV6), true, PORTS);
+  private static final MasqueradeRules LAST =
+      new MasqueradeRules(List.of(IPV4, IPV6), false, PORTS);
 
   /** A table in memory, which may refuse. */
   private static class Table implements RuleTable {
@@ -214,6 +218,16 @@ class MasqueradeGuardTest {
         add table inet agent_masquerade
         delete table inet agent_masquerade
         table inet agent_masquerade {
+        	set flows4 {
+        		type ipv4_addr . ipv4_addr . inet_service;
+        		flags dynamic;
+        		size 65535;
+        	}
+        	set flows6 {
+        		type ipv6_addr . ipv6_addr . inet_service;
+        		flags dynamic;
+        		size 65535;
+        	}
         	chain postrouting {
         		type nat hook postrouting priority 90; policy accept;
         		ip saddr 10.5.0.1 return
@@ -224,6 +238,8 @@ class MasqueradeGuardTest {
         		ip saddr 10.5.0.0/24 ip daddr 169.254.0.0/16 return
         		ip saddr 10.5.0.0/24 ip daddr 224.0.0.0/3 return
         		ip saddr 10.5.0.0/24 tcp flags & (fin | syn | rst | ack) != syn return
+        		ip saddr 10.5.0.0/24 meta l4proto { tcp, udp } add @flows4 { ip saddr . ip daddr . th dport ct count over 7936 } counter drop
+        		ip saddr 10.5.0.0/24 meta l4proto { tcp, udp } masquerade to :1024-32767
         		ip saddr 10.5.0.0/24 masquerade
         		ip6 saddr fd00:5::1 return
         		ip6 saddr fd00:5::/96 ip6 daddr ::/96 return
@@ -231,13 +247,23 @@ class MasqueradeGuardTest {
         		ip6 saddr fd00:5::/96 ip6 daddr fe80::/10 return
         		ip6 saddr fd00:5::/96 ip6 daddr ff00::/8 return
         		ip6 saddr fd00:5::/96 tcp flags & (fin | syn | rst | ack) != syn return
+        		ip6 saddr fd00:5::/96 meta l4proto { tcp, udp } add @flows6 { ip6 saddr . ip6 daddr . th dport ct count over 7936 } counter drop
+        		ip6 saddr fd00:5::/96 meta l4proto { tcp, udp } masquerade to :1024-32767
         		ip6 saddr fd00:5::/96 masquerade
         	}
         }
         """,
         NftablesRules.text(RULES));
-    assertTrue(
-        NftablesRules.text(new MasqueradeRules(List.of(IPV4), false)).contains("priority 110;"));
+    assertTrue(NftablesRules.text(LAST).contains("priority 110;"));
+  }
+
+  @Test
+  void shouldTakeTheLargerPartBesideThePortsOfSockets() {
+    assertEquals(
+        new MasqueradePorts(1024, 32_767, 7_936), MasqueradePorts.beside(32_768, 28_232, 25));
+    assertEquals(
+        new MasqueradePorts(30_000, 65_535, 3_553), MasqueradePorts.beside(2_000, 28_000, 10));
+    assertEquals(new MasqueradePorts(1024, 65_535, 64_512), MasqueradePorts.beside(0, 0, 100));
   }
 
   @Test
@@ -255,15 +281,17 @@ class MasqueradeGuardTest {
         -A AGENT-MASQUERADE -d 169.254.0.0/16 -j RETURN
         -A AGENT-MASQUERADE -d 224.0.0.0/3 -j RETURN
         -A AGENT-MASQUERADE -p tcp -m tcp ! --tcp-flags FIN,SYN,RST,ACK SYN -j RETURN
+        -A AGENT-MASQUERADE -p tcp -j MASQUERADE --to-ports 1024-32767
+        -A AGENT-MASQUERADE -p udp -j MASQUERADE --to-ports 1024-32767
         -A AGENT-MASQUERADE -j MASQUERADE
         """;
     assertEquals(
-        chain + "-I POSTROUTING -j AGENT-MASQUERADE\nCOMMIT\n", IptablesRules.text(IPV4, true, 0));
+        chain + "-I POSTROUTING -j AGENT-MASQUERADE\nCOMMIT\n", IptablesRules.text(IPV4, RULES, 0));
     assertEquals(
         chain
             + "-D POSTROUTING -j AGENT-MASQUERADE\n".repeat(2)
             + "-A POSTROUTING -j AGENT-MASQUERADE\nCOMMIT\n",
-        IptablesRules.text(IPV4, false, 2));
+        IptablesRules.text(IPV4, LAST, 2));
   }
 
   @Test
@@ -275,7 +303,7 @@ class MasqueradeGuardTest {
               return new NodeCommand.Result(1, "\n  Error: not supported  \nmasquerade\n");
             });
     assertEquals(
-        "nftables (nft; CONFIG_NF_TABLES_INET, CONFIG_NFT_MASQ): Error: not supported",
+        "nftables (nft; CONFIG_NF_TABLES_INET, CONFIG_NFT_MASQ, CONFIG_NFT_CONNLIMIT): Error: not supported",
         assertThrows(OperationException.class, () -> nft.install(RULES)).getMessage());
     final NftablesRules silent = new NftablesRules((c, input) -> new NodeCommand.Result(3, ""));
     assertTrue(
