@@ -43,7 +43,7 @@ static __always_inline bool flow_usage_is_exhausted(const struct flow_usage *nod
 	return (__u64)flow_usage_entries(own, table) * 100 >= (__u64)free * node_config.flow_share_percent;
 }
 
-/* Counts a new flow of an endpoint, or with 0 of none; returns whether its entry belongs into the overflow. */
+/* Counts a new flow of an endpoint; returns whether its entry belongs into the overflow. */
 __global int flow_usage_open(__u32 endpoint_id, __u32 table)
 {
 	struct flow_usage *node = flow_usage_of(0);
@@ -52,13 +52,11 @@ __global int flow_usage_open(__u32 endpoint_id, __u32 table)
 	if (!node || !own)
 		return false;
 	if (unlikely(flow_usage_is_exhausted(node, own, table))) {
-		if (endpoint_id)
-			__sync_fetch_and_add(&own->overflowed, 1);
+		__sync_fetch_and_add(&own->overflowed, 1);
 		__sync_fetch_and_add(&node->overflowed, 1);
 		return true;
 	}
-	if (endpoint_id)
-		__sync_fetch_and_add(&own->opened[table % FLOW_USAGE_TABLES], 1);
+	__sync_fetch_and_add(&own->opened[table % FLOW_USAGE_TABLES], 1);
 	__sync_fetch_and_add(&node->opened[table % FLOW_USAGE_TABLES], 1);
 	return false;
 }

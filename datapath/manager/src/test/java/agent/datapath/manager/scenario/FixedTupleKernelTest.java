@@ -14,10 +14,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 
-import agent.maps.kernel.FlowUsageArray;
 import agent.maps.layout.DropReason;
 import agent.testkit.IpPacket;
-import agent.testkit.KernelTest;
 import java.time.Duration;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -115,26 +113,6 @@ class FixedTupleKernelTest {
     for (final int protocol : PROTOCOLS) {
       node.fromNetwork(answer(family, PEER, protocol)).passesUncounted();
       assertNull(flow(family, NODE, protocol));
-    }
-  }
-
-  /** What is of no workload is counted for the node alone. */
-  @ParameterizedTest
-  @EnumSource
-  void shouldCountATunnelThatItReceivesOnce(Family family) {
-    final int table = family == Family.IPV4 ? 1 : 3;
-    node.masquerade(LOOPBACK_IFINDEX, NODE);
-    try (FlowUsageArray usage = new FlowUsageArray(node.map("flow_usage"))) {
-      for (int i = 1; i <= 3; i++) {
-        for (final ScenarioHost peer : new ScenarioHost[] {PEER, PEER}) {
-          node.fromNetwork(answer(family, peer, 46 + i)).passesUncounted();
-        }
-        assertEquals(i, usage.opened(FlowUsageArray.NODE, table));
-      }
-      node.fromWorkload(ALICE, packet(family, ALICE, FAR, 47)).passes();
-      final int own = usage.opened(ALICE.id, table);
-      assertNotEquals(0, own);
-      assertEquals(3 + own, usage.opened(FlowUsageArray.NODE, table));
     }
   }
 
