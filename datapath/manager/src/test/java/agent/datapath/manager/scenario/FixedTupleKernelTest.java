@@ -16,6 +16,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 
 import agent.maps.layout.DropReason;
 import agent.testkit.IpPacket;
+import agent.testkit.KernelTest;
 import java.time.Duration;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.params.ParameterizedTest;
