@@ -99,7 +99,7 @@ static __always_inline bool tuple_is_used(const struct __sk_buff *skb, const str
 }
 
 /*
- * Notes that this node gets a packet of a tunnel, which may only receive; SCTP may be to a service. Anybody may send such
+ * Notes that this node gets a packet of a tunnel, which may only receive; SCTP may be to a service. Any host may send such
  * packets: nothing is noted where no flow could get the tuple, since the device masquerades nothing.
  */
 static __always_inline void tuple_receive(const struct __sk_buff *skb, const struct packet *packet)

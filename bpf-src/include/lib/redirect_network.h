@@ -25,7 +25,7 @@ static __always_inline bool redirect_is_on(void)
 
 /*
  * Returns whether a packet may be to a proxy itself which the parser refuses, or whose IP header is behind a tag. One of
- * IPv6 with extension headers, which may have any ports, is taken for it. Later fragments are not: the stack gives nobody
+ * IPv6 with extension headers, which may have any ports, is taken for it. Later fragments are not: the stack gives no socket
  * a datagram without its first fragment.
  */
 __global int redirect_may_be_addressed(struct __sk_buff *skb, __u32 family, __u32 ip_offset)

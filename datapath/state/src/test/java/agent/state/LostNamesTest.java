@@ -162,8 +162,8 @@ class LostNamesTest {
       kept.addAll(state.serviceStore().load().unreadable().keySet());
       kept.addAll(state.serviceStore().missed(() -> Set.of(3)).keySet());
       assertEquals(folder.equals("services") ? Set.of(3) : Set.of(), kept);
-      final boolean isTold = !folder.equals("node"); // it ends the start
-      assertEquals(isTold ? Level.STOPPED : Level.OK, state.faults().read().level());
+      final boolean isReported = !folder.equals("node"); // it ends the start
+      assertEquals(isReported ? Level.STOPPED : Level.OK, state.faults().read().level());
     }
     state.policyStore().save(RULES);
     state.prefilterStore().store(DENIED);

@@ -107,7 +107,7 @@ class FixedTupleKernelTest {
     }
   }
 
-  /** Anybody may send such packets, from any source. */
+  /** Any host may send such packets, from any source. */
   @ParameterizedTest
   @EnumSource
   void shouldNoteNothingThatItReceivesWhereNothingIsMasqueraded(Family family) {
