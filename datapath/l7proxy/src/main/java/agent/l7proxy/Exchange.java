@@ -14,7 +14,6 @@ import io.netty.handler.codec.http.HttpResponseStatus;
 import io.netty.handler.codec.http.LastHttpContent;
 import io.netty.handler.codec.http2.Http2Error;
 import io.netty.util.ReferenceCountUtil;
-import java.util.List;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
@@ -264,7 +263,7 @@ final class Exchange {
       badResponse(part);
       return;
     }
-    WaitingBody.removeTrailers(part, List.of());
+    WaitingBody.removeTrailers(part, WaitingBody.NO_NAMES);
     client.write(part);
     if (part instanceof LastHttpContent) {
       responseEnded();

@@ -8,9 +8,13 @@ import io.netty.handler.codec.http.LastHttpContent;
 import java.util.ArrayDeque;
 import java.util.Collection;
 import java.util.Deque;
+import java.util.List;
 
 /** The parts of a body that came before there was a connection to the server: one read of them. */
 final class WaitingBody {
+  /** No rule judges the fields of a response. */
+  static final Collection<String> NO_NAMES = List.of();
+
   private final Deque<HttpContent> parts = new ArrayDeque<>(2);
 
   /** Takes a part over. */

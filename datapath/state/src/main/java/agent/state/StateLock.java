@@ -80,11 +80,6 @@ final class StateLock implements AutoCloseable {
     }
   }
 
-  /** Takes the lock as {@link #take(Path, boolean)} does, where the kernel proves no run. */
-  static StateLock take(Path directory) {
-    return take(directory, false);
-  }
-
   /**
    * Checks the directory, creates it (0700) if it is missing, and locks it. The first run has a
    * folder of names before the lock says that it keeps them.

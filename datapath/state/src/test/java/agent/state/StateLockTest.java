@@ -22,7 +22,7 @@ class StateLockTest {
   @Test
   void shouldCreateTheDirectoryAndNameTheHolder() throws Exception {
     final Path directory = root.resolve("a/b");
-    try (StateLock _ = StateLock.take(directory)) {
+    try (StateLock _ = StateLock.take(directory, false)) {
       assertEquals(
           ProcessHandle.current().pid() + "\nwritten\n",
           Files.readString(directory.resolve("agent.lock")));
@@ -35,30 +35,30 @@ class StateLockTest {
     try {
       assertEquals('.', holder.getInputStream().read());
       final IllegalStateException refusal =
-          assertThrows(IllegalStateException.class, () -> StateLock.take(root));
+          assertThrows(IllegalStateException.class, () -> StateLock.take(root, false));
       assertEquals(
           "state directory " + root + " is in use by another agent, process " + holder.pid(),
           refusal.getMessage());
     } finally {
       holder.destroyForcibly().waitFor();
     }
-    try (StateLock _ = StateLock.take(root)) {
+    try (StateLock _ = StateLock.take(root, false)) {
       assertTrue(Files.exists(root.resolve("agent.lock")));
     }
   }
 
   @Test
   void shouldRefuseASecondHolderInTheSameProcess() {
-    try (StateLock _ = StateLock.take(root)) {
-      assertThrows(IllegalStateException.class, () -> StateLock.take(root));
+    try (StateLock _ = StateLock.take(root, false)) {
+      assertThrows(IllegalStateException.class, () -> StateLock.take(root, false));
     }
   }
 
   @Test
   void shouldLeaveNoDescriptorOfALockThatItRefused() throws Exception {
-    try (StateLock _ = StateLock.take(root)) {
+    try (StateLock _ = StateLock.take(root, false)) {
       final long before = descriptors();
-      assertThrows(IllegalStateException.class, () -> StateLock.take(root));
+      assertThrows(IllegalStateException.class, () -> StateLock.take(root, false));
       assertThrows(IllegalStateException.class, () -> StateLock.takeExisting(root));
       assertEquals(before, descriptors());
     }
@@ -82,20 +82,20 @@ class StateLockTest {
 
   @Test
   void shouldBeFreeWhenItIsClosed() throws Exception {
-    StateLock.take(root).close();
-    StateLock.take(root).close();
+    StateLock.take(root, false).close();
+    StateLock.take(root, false).close();
   }
 
   @Test
   void shouldTakeALockThatIsThereAndCreateNone() throws Exception {
     assertTrue(StateLock.takeExisting(root).isEmpty());
     assertFalse(Files.exists(root.resolve("agent.lock")));
-    StateLock.take(root).close();
+    StateLock.take(root, false).close();
     try (StateLock _ = StateLock.takeExisting(root).orElseThrow()) {
-      assertThrows(IllegalStateException.class, () -> StateLock.take(root));
+      assertThrows(IllegalStateException.class, () -> StateLock.take(root, false));
       assertThrows(IllegalStateException.class, () -> StateLock.takeExisting(root));
     }
-    StateLock.take(root).close();
+    StateLock.take(root, false).close();
     Files.delete(root.resolve("agent.lock"));
     Files.createDirectory(root.resolve("agent.lock"));
     assertThrows(Refusal.class, () -> StateLock.takeExisting(root));
@@ -104,10 +104,10 @@ class StateLockTest {
   @Test
   void shouldLeaveNoMoreThanTheHolderInAFileForTheOwnerAlone() throws Exception {
     final Path file = root.resolve("agent.lock");
-    StateLock.take(root).close();
+    StateLock.take(root, false).close();
     assertEquals("rw-------", PosixFilePermissions.toString(Files.getPosixFilePermissions(file)));
     Files.writeString(file, "1".repeat(40) + "\n");
-    try (StateLock _ = StateLock.take(root)) {
+    try (StateLock _ = StateLock.take(root, false)) {
       assertEquals(ProcessHandle.current().pid() + "\nwritten\n", Files.readString(file));
     }
   }
@@ -132,7 +132,7 @@ class StateLockTest {
   }
 
   private void assertNotTheLock(Path file) {
-    final Refusal refusal = assertThrows(Refusal.class, () -> StateLock.take(root));
+    final Refusal refusal = assertThrows(Refusal.class, () -> StateLock.take(root, false));
     assertEquals(
         "state-dir: " + file + ": it is not the lock file of an agent: remove or rename it",
         refusal.getMessage());
@@ -143,7 +143,7 @@ class StateLockTest {
   void shouldSayWhatIsWrongWithADirectoryThatIsNone() throws Exception {
     final Path file = Files.writeString(root.resolve("file"), "");
     final UncheckedIOException failure =
-        assertThrows(UncheckedIOException.class, () -> StateLock.take(file));
+        assertThrows(UncheckedIOException.class, () -> StateLock.take(file, false));
     assertEquals("state directory " + file + ": a file is in its place", failure.getMessage());
   }
 
@@ -151,7 +151,7 @@ class StateLockTest {
     private Holder() {}
 
     public static void main(String[] arguments) throws Exception {
-      StateLock.take(Path.of(arguments[0]));
+      StateLock.take(Path.of(arguments[0]), false);
       System.out.print('.');
       System.out.flush();
       Thread.sleep(60_000);

@@ -21,11 +21,11 @@ public final class BestTime {
   /**
    * Tries until one is in time.
    *
-   * @param due the limit on a processor that is not emulated ({@link TimeLimit})
+   * @param due the limit on a processor that is not emulated ({@link EmulatedTime})
    * @param what names it in the failure
    */
   public static void assertWithin(Duration due, String what, Try one) throws Exception {
-    final Duration limit = TimeLimit.of(due);
+    final Duration limit = EmulatedTime.of(due);
     Duration best = null;
     for (int i = 0; i < TRIES && (best == null || best.compareTo(limit) > 0); i++) {
       final Duration took = one.run();

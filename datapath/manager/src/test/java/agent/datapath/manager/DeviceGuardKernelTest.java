@@ -26,10 +26,10 @@ import agent.maps.kernel.PrefilterTables;
 import agent.maps.kernel.PrefilterWords;
 import agent.maps.layout.PrefilterTable;
 import agent.testkit.BestTime;
+import agent.testkit.EmulatedTime;
 import agent.testkit.KernelTest;
 import agent.testkit.NetworkNamespace;
 import agent.testkit.Ping;
-import agent.testkit.TimeLimit;
 import agent.testkit.VethPair;
 import agent.types.IpAddress;
 import agent.types.Prefix;
@@ -61,7 +61,7 @@ class DeviceGuardKernelTest {
   private static final String LISTED = "192.0.2.2";
 
   /** A device that is made again is filtered within this time. */
-  private static final Duration FILTERED_WITHIN = TimeLimit.of(Duration.ofSeconds(5));
+  private static final Duration FILTERED_WITHIN = EmulatedTime.of(Duration.ofSeconds(5));
 
   private ManagerTestNode node;
   private NetworkNamespace outside;

@@ -6,10 +6,10 @@ import java.time.Duration;
  * The longest time that something asserted may take. An emulated processor has a multiple of it,
  * the system property {@code emulation.slowness}.
  */
-public final class TimeLimit {
+public final class EmulatedTime {
   private static final int SLOWNESS = Integer.getInteger("emulation.slowness", 1);
 
-  private TimeLimit() {}
+  private EmulatedTime() {}
 
   /** Returns the limit here of what is due within a time on a processor that is not emulated. */
   public static Duration of(Duration limit) {
