@@ -9,6 +9,7 @@ import agent.testkit.NetworkNamespace;
 import agent.testkit.TestControlGroup;
 import agent.testkit.VethPair;
 import java.io.IOException;
+import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -154,8 +155,8 @@ class AgentEveryObjectKernelTest {
   }
 
   private static void read(Path file, String name, TreeMap<String, String> found) {
-    try {
-      found.put(name, new String(Files.newInputStream(file).readNBytes(4096)).trim());
+    try (InputStream in = Files.newInputStream(file)) {
+      found.put(name, new String(in.readNBytes(4096)).trim());
     } catch (IOException isWriteOnly) {
       found.remove(name);
     }
