@@ -11,10 +11,7 @@
 /* Returns whether endpoints may have flows from outside sent to a proxy. */
 static __always_inline bool redirect_gate_is_open(void)
 {
-	const __u32 kind = REDIRECT_HTTP;
-	const __u32 *first_port = bpf_map_lookup_elem(&redirect_proxies, &kind);
-
-	return first_port && *first_port;
+	return redirect_first_port(REDIRECT_HTTP);
 }
 
 /* Returns whether there is a proxy. */

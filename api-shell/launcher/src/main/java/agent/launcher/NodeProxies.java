@@ -140,7 +140,7 @@ final class NodeProxies implements AutoCloseable {
       return nextPass;
     }
     if (pass.isDone()) {
-      pass = beginPass();
+      pass = host.enforce();
       return pass;
     }
     nextPass = pass.thenComposeAsync(ended -> beginNextPass());
@@ -150,10 +150,6 @@ final class NodeProxies implements AutoCloseable {
   private synchronized CompletableFuture<Void> beginNextPass() {
     pass = nextPass;
     nextPass = null;
-    return beginPass();
-  }
-
-  private CompletableFuture<Void> beginPass() {
     return host.enforce();
   }
 

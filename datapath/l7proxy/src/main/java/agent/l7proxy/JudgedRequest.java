@@ -421,23 +421,25 @@ final class JudgedRequest implements HttpRequest {
 
   @Override
   public boolean hasHeader(String name, String value) {
-    judge(name);
-    return value == null ? judged().contains(name) : hasHeaderLine(name, value) && hasOneLine(name);
+    return value == null
+        ? judged(name).contains(name)
+        : hasHeaderLine(name, value) && hasOneLine(name);
   }
 
-  private HttpHeaders judged() {
+  /** Returns the fields, of which a rule looks at one. */
+  private HttpHeaders judged(String name) {
+    judge(name);
     return judgedHeaders == null ? head.headers() : judgedHeaders;
   }
 
   private boolean hasOneLine(String name) {
-    final Iterator<String> lines = judged().valueStringIterator(name);
+    final Iterator<String> lines = judged(name).valueStringIterator(name);
     lines.next();
     return !lines.hasNext();
   }
 
   @Override
   public boolean hasHeaderLine(String name, String value) {
-    judge(name);
-    return judged().contains(name, value, false);
+    return judged(name).contains(name, value, false);
   }
 }

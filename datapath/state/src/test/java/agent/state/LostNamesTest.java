@@ -11,10 +11,6 @@ import agent.endpoint.config.RuntimeOptionsStore.ChangedValue;
 import agent.endpoint.state.EndpointStore;
 import agent.node.NodeStore.NodeRecord;
 import agent.policy.PolicyState;
-import agent.service.Frontend;
-import agent.service.Service;
-import agent.service.ServiceProtocol;
-import agent.types.IpAddress;
 import agent.types.Prefix;
 import agent.types.UnreadableStateException;
 import java.io.IOException;
@@ -59,7 +55,7 @@ class LostNamesTest {
     state.nameStore().save(List.of());
     state.configurationStore().save(List.of(new ChangedValue("Debug", "a", "b")));
     state.endpointStore().save(EndpointRecords.endpoint(7));
-    state.serviceStore().save(service(3));
+    state.serviceStore().save(MissingFilesTest.service(3));
     close();
   }
 
@@ -77,17 +73,6 @@ class LostNamesTest {
     store.load();
     store.missed(() -> Set.of(others));
     return store.unreadable().keySet();
-  }
-
-  private static Service service(int id) {
-    return new Service(
-        id,
-        new Frontend(IpAddress.parse("10.96.0." + id), 80, ServiceProtocol.TCP),
-        List.of(),
-        false,
-        0,
-        null,
-        null);
   }
 
   private void delete(String... names) throws IOException {

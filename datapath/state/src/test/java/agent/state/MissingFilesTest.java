@@ -124,7 +124,7 @@ class MissingFilesTest {
         NameLookup.Source.LOOKUP);
   }
 
-  private static Service service(int id) {
+  static Service service(int id) {
     return new Service(
         id,
         new Frontend(IpAddress.parse("10.96.0." + id), 80, ServiceProtocol.TCP),

@@ -7,7 +7,6 @@ import java.io.DataOutput;
 import java.io.DataOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
-import java.nio.ByteBuffer;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -30,8 +29,6 @@ final class FrameWriter implements AutoCloseable {
   private static final int BUFFER_BYTES = 64 * 1024;
   private static final long CLOSE_MS = 1_000;
   private static final Frame END = new Frame(null, null, false);
-
-  private static final int LENGTH_BYTES = Integer.BYTES;
 
   private final BlockingQueue<Frame> queue = new LinkedBlockingQueue<>();
   private final AtomicIntegerArray events = new AtomicIntegerArray(FrameType.values().length);
@@ -120,14 +117,9 @@ final class FrameWriter implements AutoCloseable {
       }
       final ByteArrayOutputStream encoded = new ByteArrayOutputStream();
       body.write(new DataOutputStream(encoded));
-      final int length = 1 + encoded.size();
-      return LENGTH_BYTES + length <= PipeWriter.LONGEST
-          && prompt.write(
-              ByteBuffer.allocate(LENGTH_BYTES + length)
-                  .putInt(length)
-                  .put((byte) type.ordinal())
-                  .put(encoded.toByteArray())
-                  .array());
+      final ByteArrayOutputStream frame = new ByteArrayOutputStream();
+      write(new DataOutputStream(frame), type, encoded);
+      return frame.size() <= PipeWriter.LONGEST && prompt.write(frame.toByteArray());
     } catch (IOException | RuntimeException e) {
       isOver = true;
       failed.run(); // a frame that is left out would be missed
@@ -150,9 +142,7 @@ final class FrameWriter implements AutoCloseable {
         frame.body().write(encoder);
         writing.lock();
         try {
-          out.writeInt(1 + body.size());
-          out.writeByte(frame.type().ordinal());
-          body.writeTo(out);
+          write(out, frame.type(), body);
           written++;
           if (queue.isEmpty()) {
             out.flush();
@@ -170,6 +160,13 @@ final class FrameWriter implements AutoCloseable {
       Thread.currentThread().interrupt();
     }
     end();
+  }
+
+  private static void write(DataOutputStream to, FrameType type, ByteArrayOutputStream body)
+      throws IOException {
+    to.writeInt(1 + body.size());
+    to.writeByte(type.ordinal());
+    body.writeTo(to);
   }
 
   private void end() {

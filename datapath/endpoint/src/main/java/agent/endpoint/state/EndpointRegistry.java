@@ -102,6 +102,11 @@ public final class EndpointRegistry {
     return new ArrayList<>(live.values());
   }
 
+  /** Returns how many live endpoints there are. */
+  public int count() {
+    return live.size();
+  }
+
   /** Returns the live endpoint that has this address, or null. */
   public Endpoint findByAddress(IpAddress address) {
     for (final Endpoint endpoint : live.values()) {

@@ -21,8 +21,8 @@ public final class NftablesRules implements RuleTable {
    */
   private static final String COUNTS =
       """
-      \tset flows%s {
-      \t\ttype ipv%s_addr . ipv%s_addr . inet_service;
+      \tset flows%1$s {
+      \t\ttype ipv%1$s_addr . ipv%1$s_addr . inet_service;
       \t\tflags dynamic;
       \t\tsize 65535;
       \t}
@@ -53,8 +53,7 @@ public final class NftablesRules implements RuleTable {
     final StringBuilder text = new StringBuilder(removal());
     text.append("table inet ").append(TABLE).append(" {\n");
     for (final MasqueradedRange range : rules.ranges()) {
-      final boolean isIpv4 = range.sources().isIpv4();
-      text.append(COUNTS.formatted(isIpv4 ? "4" : "6", isIpv4 ? "4" : "6", isIpv4 ? "4" : "6"));
+      text.append(COUNTS.formatted(version(range)));
     }
     text.append("\tchain postrouting {\n");
     text.append("\t\ttype nat hook postrouting priority ")
@@ -70,12 +69,16 @@ public final class NftablesRules implements RuleTable {
           text,
           from
               + PORTS
-              + "add @flows%s { %s saddr . %s daddr . th dport ct count over %d } counter drop"
-                  .formatted(family.equals("ip") ? "4" : "6", family, family, ports.share()));
+              + "add @flows%d { %s saddr . %s daddr . th dport ct count over %d } counter drop"
+                  .formatted(version(range), family, family, ports.share()));
       rule(text, from + PORTS + "masquerade to :" + ports.range());
       rule(text, from + "masquerade");
     }
     return text.append("\t}\n}\n").toString();
+  }
+
+  private static int version(MasqueradedRange range) {
+    return range.sources().isIpv4() ? 4 : 6;
   }
 
   private static void rule(StringBuilder text, String rule) {

@@ -91,12 +91,12 @@ public final class SocketServices implements ServiceProxy {
     health.add(SWEEP, sweep);
   }
 
-  /** In parts, so that the conductor has time for others between them. */
   @Override
   public CompletableFuture<Set<Integer>> known() {
     return conductor.submit(tables::known);
   }
 
+  /** In parts, so that the conductor has time for others between them. */
   @Override
   public CompletableFuture<List<KeptFrontend>> restore(
       Collection<ServiceEntries> services, Set<Integer> kept) {
