@@ -79,9 +79,12 @@ public final class TcpConnection implements AutoCloseable {
     return failure;
   }
 
-  /** Returns whether this number of further messages is echoed in the given time. */
+  /**
+   * Returns whether this number of messages is sent and echoed from now on, in the given time. The
+   * one that is under way does not count, since what counts packets may have seen it already.
+   */
   public boolean exchangesMore(long messages, int withinMs) {
-    final long goal = exchanged + messages;
+    final long goal = exchanged + 1 + messages;
     final long deadline = System.nanoTime() + withinMs * 1_000_000L;
     while (exchanged < goal) {
       if (failure != null || System.nanoTime() > deadline) {
