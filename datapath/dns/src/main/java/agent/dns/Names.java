@@ -2,7 +2,6 @@ package agent.dns;
 
 import agent.datapath.manager.guard.Faults;
 import agent.datapath.manager.spec.AddressUse;
-import agent.datapath.manager.thread.PromptWork;
 import agent.policy.NamePattern;
 import agent.types.IpAddress;
 import agent.types.OperationException;
@@ -18,9 +17,7 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.Executors;
 import java.util.concurrent.RejectedExecutionException;
-import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.IntPredicate;
@@ -32,15 +29,14 @@ import org.apache.logging.log4j.Logger;
  * The addresses of names for the rules of this node. A change is written first and enforced then: a
  * restart knows every address that was enforced, and a change is answered when it is on the disk,
  * too. One change is enforced at a time; what comes meanwhile is in the next one. The work is done
- * by one thread of its own, which waits for the disk and for nothing else; reads are for any
- * thread.
+ * in turn, by a thread of its own or by those that bring answers, and waits for the disk and for
+ * nothing else; reads are for any thread.
  */
 public final class Names implements AutoCloseable {
   private static final Logger LOGGER = LogManager.getLogger(Names.class);
   private static final int MOST_EXPIRIES = 128;
   private static final int MOST_ENDING_IN_CHANGE = 8;
   private static final long CYCLE_MS = 100;
-  private static final long CLOSE_MS = 3_000;
   private static final long ENFORCEMENT_RETRY_MS = 1_000;
   private static final String ENFORCEMENT = "enforcement";
 
@@ -49,9 +45,7 @@ public final class Names implements AutoCloseable {
   private final HeldShares heldShares;
   private final NameCache cache;
   private final NamePoller poller;
-  private final ScheduledExecutorService thread =
-      Executors.newSingleThreadScheduledExecutor(
-          work -> Thread.ofPlatform().daemon().name("names").unstarted(PromptWork.of(work)));
+  private final NameThread thread = new NameThread();
   private final NameWriter writer;
   private final FoundNames found = new FoundNames();
   private final AtomicBoolean isWoken = new AtomicBoolean();
@@ -179,7 +173,7 @@ public final class Names implements AutoCloseable {
     wanted = wantedNames;
     observer = observed;
     enforcement = rules;
-    thread.scheduleWithFixedDelay(this::cycle, 0, CYCLE_MS, TimeUnit.MILLISECONDS);
+    thread.repeat(this::cycle, CYCLE_MS);
   }
 
   /**
@@ -210,8 +204,8 @@ public final class Names implements AutoCloseable {
   }
 
   /**
-   * Takes what an endpoint looked up; any thread may call, and does not wait. What comes at the
-   * same time is stored and enforced together.
+   * Takes what an endpoint looked up; any thread may call, and does not wait for work of another,
+   * which takes the answer over. What comes at the same time is stored and enforced together.
    *
    * @param endpointId the endpoint; 0: none of this node
    * @param name in lower case, with a dot at the end
@@ -233,7 +227,9 @@ public final class Names implements AutoCloseable {
     final CompletableFuture<Void> done = new CompletableFuture<>();
     try {
       found.add(new FoundNames.Found(endpointId, name, answer, isFree ? null : done));
-      wake();
+      if (!thread.isDoneNow(this::cycle)) {
+        wake();
+      }
     } catch (OperationException | RejectedExecutionException failure) {
       done.completeExceptionally(failure);
     }
@@ -485,11 +481,6 @@ public final class Names implements AutoCloseable {
   @Override
   public void close() {
     thread.execute(writer::close);
-    thread.shutdown();
-    try {
-      thread.awaitTermination(CLOSE_MS, TimeUnit.MILLISECONDS);
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
+    thread.close();
   }
 }

@@ -1,23 +1,39 @@
 package agent.testkit;
 
 import java.io.IOException;
-import java.net.ServerSocket;
+import java.net.InetSocketAddress;
 import java.net.Socket;
+import java.nio.channels.ClosedSelectorException;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
+import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 
 /** A TCP echo server on every address of a namespace; counts connections and bytes. */
 public final class TcpEchoServer implements AutoCloseable {
-  private final ServerSocket listener;
+  private final ServerSocketChannel listener;
+  private final Selector selector;
   private final Set<Socket> open = ConcurrentHashMap.newKeySet();
   private final AtomicLong connections = new AtomicLong();
   private final AtomicLong bytes = new AtomicLong();
 
+  /** Calls that wait until all connections that there are have been accepted. */
+  private final Queue<CountDownLatch> counting = new ConcurrentLinkedQueue<>();
+
   private final Thread acceptor;
 
-  private TcpEchoServer(ServerSocket listener) {
+  private TcpEchoServer(ServerSocketChannel listener) throws IOException {
     this.listener = listener;
+    selector = Selector.open();
+    listener.configureBlocking(false);
+    listener.register(selector, SelectionKey.OP_ACCEPT);
     acceptor = Thread.ofPlatform().name("echo-tcp").daemon().unstarted(this::accept);
   }
 
@@ -25,7 +41,9 @@ public final class TcpEchoServer implements AutoCloseable {
   public static TcpEchoServer start(NetworkNamespace namespace, int port) {
     try {
       final TcpEchoServer server =
-          new TcpEchoServer(namespace.run(() -> new ServerSocket(port, 128)));
+          new TcpEchoServer(
+              namespace.run(
+                  () -> ServerSocketChannel.open().bind(new InetSocketAddress(port), 128)));
       server.acceptor.start();
       return server;
     } catch (Exception failure) {
@@ -33,8 +51,18 @@ public final class TcpEchoServer implements AutoCloseable {
     }
   }
 
-  /** Returns the number of accepted connections. */
+  /** Returns the number of connections, with all that clients know to be connected. */
   public long connections() {
+    final CountDownLatch counted = new CountDownLatch(1);
+    counting.add(counted);
+    selector.wakeup();
+    try {
+      while (acceptor.isAlive() && !counted.await(10, TimeUnit.MILLISECONDS)) {
+        selector.wakeup();
+      }
+    } catch (InterruptedException interrupted) {
+      Thread.currentThread().interrupt();
+    }
     return connections.get();
   }
 
@@ -44,13 +72,20 @@ public final class TcpEchoServer implements AutoCloseable {
   }
 
   private void accept() {
-    while (!listener.isClosed()) {
+    while (true) {
       try {
-        final Socket socket = listener.accept();
-        connections.incrementAndGet();
-        open.add(socket);
-        Thread.ofPlatform().name("echo-connection").daemon().start(() -> echo(socket));
-      } catch (IOException closed) {
+        selector.select(ready -> {});
+        final int waiting = counting.size();
+        for (SocketChannel next = listener.accept(); next != null; next = listener.accept()) {
+          final Socket socket = next.socket();
+          connections.incrementAndGet();
+          open.add(socket);
+          Thread.ofPlatform().name("echo-connection").daemon().start(() -> echo(socket));
+        }
+        for (int i = 0; i < waiting; i++) {
+          counting.remove().countDown();
+        }
+      } catch (IOException | ClosedSelectorException closed) {
         return;
       }
     }
@@ -77,6 +112,7 @@ public final class TcpEchoServer implements AutoCloseable {
   @Override
   public void close() throws IOException {
     listener.close();
+    selector.close(); // which gives the port free
     TcpConnection.join(acceptor);
     for (final Socket socket : open) {
       socket.close();

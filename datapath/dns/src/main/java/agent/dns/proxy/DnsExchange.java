@@ -5,7 +5,7 @@ import agent.dns.NameResolver.Resolved;
 import agent.policy.request.RedirectCounters.FlowCounters;
 import java.util.List;
 
-/** A question on its way to a server and back. Used by the thread of the proxy alone. */
+/** A question on its way to a server and back. Used in turn ({@link ProxyLoop}). */
 final class DnsExchange {
   static final Resolved NO_ADDRESS = new Resolved(List.of(), 0);
 

@@ -36,6 +36,6 @@ public interface DnsObserver {
       List<IpAddress> addresses,
       long ttlSec) {}
 
-  /** Called on the thread of the proxy; it must be short. */
+  /** Called where the proxy works; it must be short. */
   void onQuestion(Event event);
 }

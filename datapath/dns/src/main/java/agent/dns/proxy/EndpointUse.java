@@ -4,7 +4,7 @@ import java.util.HashMap;
 import java.util.LinkedHashSet;
 import java.util.Map;
 
-/** What an endpoint has in use. Used by the thread of the proxy alone. */
+/** What an endpoint has in use. Used in turn ({@link ProxyLoop}). */
 final class EndpointUse {
   final LinkedHashSet<UdpUpstream> idle = new LinkedHashSet<>();
   int questions;

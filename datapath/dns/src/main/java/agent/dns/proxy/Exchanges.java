@@ -27,7 +27,7 @@ import org.xbill.DNS.Message;
 import org.xbill.DNS.Rcode;
 
 /**
- * The way of a question: policy, server, rules, client. Used by the thread of the proxy alone; any
+ * The way of a question: policy, server, rules, client. Used in turn ({@link ProxyLoop}); any
  * thread may read the counters.
  */
 final class Exchanges {
@@ -214,7 +214,7 @@ final class Exchanges {
     exchange.deadlineNs = loop.nowNs() + context.times().enforcement().toNanos();
     held.add(exchange);
     enforced.whenComplete(
-        (applied, failure) -> loop.tell(() -> onGate(exchange, applied, failure)));
+        (applied, failure) -> loop.tellPromptly(() -> onGate(exchange, applied, failure)));
   }
 
   private void onGate(DnsExchange exchange, Set<IpAddress> applied, Throwable failure) {

@@ -9,7 +9,7 @@ import java.util.function.Consumer;
 
 /**
  * The questions at one server that have no answer, by random identifier (RFC 5452 section 9.2).
- * Used by the thread of the proxy alone.
+ * Used in turn ({@link ProxyLoop}).
  */
 final class Outstanding {
   /** With so many, an identifier that is free is still found at once. */

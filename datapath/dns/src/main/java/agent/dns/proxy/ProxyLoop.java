@@ -11,10 +11,14 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.locks.ReentrantLock;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
-/** The thread of the proxy: it waits for sockets and for what other threads report. */
+/**
+ * The thread of the proxy: it waits for sockets and for what other threads report. What it does not
+ * wait for sockets for is done in turn: another thread may do a piece of it while it waits.
+ */
 final class ProxyLoop {
   private static final Logger LOGGER = LogManager.getLogger(ProxyLoop.class);
   private static final long TICK_MS = 50;
@@ -25,6 +29,10 @@ final class ProxyLoop {
   private final Deque<Runnable> later = new ArrayDeque<>();
   private final Thread thread =
       Thread.ofPlatform().daemon().name(DnsProxy.THREAD).unstarted(PromptWork.of(this::run));
+
+  /** Held by the thread that works. */
+  private final ReentrantLock turn = new ReentrantLock();
+
   private volatile boolean isClosed;
   private Runnable tick;
   private Runnable end;
@@ -32,7 +40,7 @@ final class ProxyLoop {
 
   /** What a socket is for. */
   interface Socket {
-    /** The socket can be used; called on the thread of the proxy. */
+    /** The socket can be used; called in turn on the thread of the proxy. */
     void onReady(SelectionKey key) throws IOException;
 
     /** The socket is not used any more, since {@link #onReady} failed. */
@@ -73,7 +81,33 @@ final class ProxyLoop {
     }
   }
 
-  /** Has the thread do something after what it does now; for that thread alone. */
+  /**
+   * Does something that changes no socket, but for what is done {@link #later}: on the calling
+   * thread where the proxy's waits, since a packet waits for it; else as {@link #tell} does.
+   */
+  void tellPromptly(Runnable report) {
+    if (Thread.currentThread() == thread || !turn.tryLock()) {
+      tell(report);
+      return;
+    }
+    boolean hasLater = false;
+    try {
+      if (!isClosed) {
+        nowNs = System.nanoTime();
+        report.run();
+        hasLater = !later.isEmpty();
+      }
+    } catch (RuntimeException e) {
+      LOGGER.error("DNS proxy: {}", e.getMessage(), e);
+    } finally {
+      turn.unlock();
+    }
+    if (hasLater) {
+      selector.wakeup();
+    }
+  }
+
+  /** Has the thread do something after what is done now; for what it or another does in turn. */
   void later(Runnable work) {
     later.add(work);
   }
@@ -87,23 +121,22 @@ final class ProxyLoop {
     long tickNs = System.nanoTime();
     while (!isClosed) {
       try {
-        final boolean hasWork = !reports.isEmpty() || !later.isEmpty();
-        if (hasWork) {
+        if (hasWork()) {
           selector.selectNow(this::ready);
         } else {
           selector.select(this::ready, TICK_MS);
         }
-        nowNs = System.nanoTime();
-        work();
-        if (nowNs - tickNs >= TICK_MS * 1_000_000) {
-          tickNs = nowNs;
-          tick.run();
-        }
+        tickNs = work(tickNs);
       } catch (IOException | RuntimeException e) {
         LOGGER.error("DNS proxy: {}", e.getMessage(), e);
       }
     }
-    end.run();
+    turn.lock();
+    try {
+      end.run();
+    } finally {
+      turn.unlock();
+    }
     try {
       selector.close();
     } catch (IOException e) {
@@ -111,19 +144,41 @@ final class ProxyLoop {
     }
   }
 
-  private void work() {
-    Runnable next = reports.poll();
-    for (int i = 1; next != null; i++) {
-      next.run();
-      next = i < MOST_REPORTS ? reports.poll() : null;
+  private boolean hasWork() {
+    turn.lock();
+    try {
+      return !reports.isEmpty() || !later.isEmpty();
+    } finally {
+      turn.unlock();
     }
-    for (int most = later.size(); most > 0; most--) {
-      later.poll().run();
+  }
+
+  /** Does what was reported and left for later, and what is due; returns when the last tick was. */
+  private long work(long tickNs) {
+    turn.lock();
+    try {
+      nowNs = System.nanoTime();
+      Runnable next = reports.poll();
+      for (int i = 1; next != null; i++) {
+        next.run();
+        next = i < MOST_REPORTS ? reports.poll() : null;
+      }
+      for (int most = later.size(); most > 0; most--) {
+        later.poll().run();
+      }
+      final boolean isDue = nowNs - tickNs >= TICK_MS * 1_000_000;
+      if (isDue) {
+        tick.run();
+      }
+      return isDue ? nowNs : tickNs;
+    } finally {
+      turn.unlock();
     }
   }
 
   private void ready(SelectionKey key) {
     final Socket socket = (Socket) key.attachment();
+    turn.lock();
     try {
       socket.onReady(key);
     } catch (IOException e) {
@@ -131,6 +186,8 @@ final class ProxyLoop {
     } catch (RuntimeException e) {
       LOGGER.error("DNS proxy: {}", e.getMessage(), e);
       socket.onFailed();
+    } finally {
+      turn.unlock();
     }
   }
 

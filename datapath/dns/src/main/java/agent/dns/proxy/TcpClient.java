@@ -7,7 +7,7 @@ import java.nio.channels.SocketChannel;
 
 /**
  * A connection of a client. Its questions are asked as they come, and answered in the order of the
- * answers (RFC 7766 section 6.2.1.1). Used by the thread of the proxy alone.
+ * answers (RFC 7766 section 6.2.1.1). Used in turn ({@link ProxyLoop}).
  */
 final class TcpClient implements DnsExchange.Client, ProxyLoop.Socket {
   private static final int MOST_OUTSTANDING = 128;

@@ -13,7 +13,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 
-/** The connections of clients. Used by the thread of the proxy alone. */
+/** The connections of clients. Used in turn ({@link ProxyLoop}). */
 final class TcpClients {
   private static final int TCP = 6;
   private static final int MOST_ACCEPTED = 16;

@@ -6,10 +6,7 @@ import java.io.IOException;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.SocketChannel;
 
-/**
- * The connection to the server of one connection of a client. Used by the thread of the proxy
- * alone.
- */
+/** The connection to the server of one connection of a client. Used in turn ({@link ProxyLoop}). */
 final class TcpUpstream implements DnsExchange.Upstream, ProxyLoop.Socket {
   private final TcpClient client;
   private final TcpClients owner;

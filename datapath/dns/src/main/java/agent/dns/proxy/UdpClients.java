@@ -10,7 +10,7 @@ import java.nio.channels.DatagramChannel;
 import java.nio.channels.SelectionKey;
 import java.util.Optional;
 
-/** A port of the proxy over UDP. Used by the thread of the proxy alone. */
+/** A port of the proxy over UDP. Used in turn ({@link ProxyLoop}). */
 final class UdpClients implements ProxyLoop.Socket {
   private static final int UDP = 17;
   private static final int MOST_READ = 64;

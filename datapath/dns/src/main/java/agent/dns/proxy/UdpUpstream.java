@@ -10,8 +10,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The socket of one flow to its server, connected, on a port that the kernel chose. Used by the
- * thread of the proxy alone.
+ * The socket of one flow to its server, connected, on a port that the kernel chose. Used in turn
+ * ({@link ProxyLoop}).
  */
 final class UdpUpstream implements DnsExchange.Upstream, ProxyLoop.Socket {
   private static final int MOST_READ = 32;

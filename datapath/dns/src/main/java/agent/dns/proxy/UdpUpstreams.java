@@ -13,7 +13,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 
-/** The sockets to servers over UDP, one for each flow. Used by the thread of the proxy alone. */
+/** The sockets to servers over UDP, one for each flow. Used in turn ({@link ProxyLoop}). */
 final class UdpUpstreams {
   private static final int LONGEST_MESSAGE = 65_535;
 

@@ -1,0 +1,95 @@
+package agent.dns;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+@Timeout(60)
+class NameThreadTest {
+  private final NameThread names = new NameThread();
+  private int count;
+
+  @AfterEach
+  void close() {
+    names.close();
+  }
+
+  @Test
+  void shouldWorkOnTheThreadOfTheCallerWhereNoOtherIsAtWork() {
+    final CompletableFuture<Thread> ran = new CompletableFuture<>();
+    assertTrue(names.isDoneNow(() -> ran.complete(Thread.currentThread())));
+    assertSame(Thread.currentThread(), ran.getNow(null));
+  }
+
+  @Test
+  void shouldRefuseACallerWhileAnotherThreadOrItselfIsAtWork() throws Exception {
+    final CountDownLatch isAtWork = new CountDownLatch(1);
+    final CountDownLatch goesOn = new CountDownLatch(1);
+    names.execute(
+        () -> {
+          isAtWork.countDown();
+          try {
+            goesOn.await();
+          } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+          }
+        });
+    isAtWork.await();
+    assertFalse(names.isDoneNow(() -> count++));
+    goesOn.countDown();
+    final CompletableFuture<Boolean> within = new CompletableFuture<>();
+    names.execute(() -> within.complete(names.isDoneNow(() -> count++)));
+    assertFalse(within.get(10, TimeUnit.SECONDS));
+    assertEquals(0, count);
+  }
+
+  @Test
+  void shouldDoOneThingAtATime() throws Exception {
+    final int threads = 4;
+    final int rounds = 20_000;
+    final CountDownLatch all = new CountDownLatch(threads * rounds);
+    final Runnable work =
+        () -> {
+          count++;
+          all.countDown();
+        };
+    final List<Thread> callers = new ArrayList<>();
+    for (int i = 0; i < threads; i++) {
+      callers.add(
+          Thread.ofPlatform()
+              .start(
+                  () -> {
+                    for (int k = 0; k < rounds; k++) {
+                      if (!names.isDoneNow(work)) {
+                        names.execute(work);
+                      }
+                    }
+                  }));
+    }
+    for (final Thread caller : callers) {
+      caller.join();
+    }
+    assertTrue(all.await(30, TimeUnit.SECONDS));
+    assertEquals(threads * rounds, count);
+  }
+
+  @Test
+  void shouldDoNothingAfterItsEnd() {
+    names.close();
+    assertFalse(names.isDoneNow(() -> count++));
+    assertThrows(RejectedExecutionException.class, () -> names.execute(() -> count++));
+    assertEquals(0, count);
+  }
+}

@@ -1,0 +1,134 @@
+package agent.dns.proxy;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotSame;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+@Timeout(60)
+class PromptReportsTest {
+  private final ProxyLoop loop = new ProxyLoop();
+  private int count;
+
+  @AfterEach
+  void close() {
+    loop.close();
+  }
+
+  private void start() {
+    loop.start(() -> {}, () -> {});
+  }
+
+  private Thread promptThread() throws Exception {
+    final CompletableFuture<Thread> ran = new CompletableFuture<>();
+    loop.tellPromptly(() -> ran.complete(Thread.currentThread()));
+    return ran.get(10, TimeUnit.SECONDS);
+  }
+
+  @Test
+  void shouldDoPromptWorkOnTheThreadOfTheCallerWhereItsOwnWaits() throws Exception {
+    start();
+    while (promptThread() != Thread.currentThread()) {
+      Thread.sleep(1); // it has only begun, or its tick was due
+    }
+  }
+
+  @Test
+  void shouldDoPromptWorkLaterWhileItWorks() throws Exception {
+    start();
+    final CountDownLatch isAtWork = new CountDownLatch(1);
+    final CountDownLatch goesOn = new CountDownLatch(1);
+    final CompletableFuture<Thread> own = new CompletableFuture<>();
+    loop.tell(
+        () -> {
+          own.complete(Thread.currentThread());
+          isAtWork.countDown();
+          awaitUnchecked(goesOn);
+        });
+    isAtWork.await();
+    final CompletableFuture<Thread> ran = new CompletableFuture<>();
+    loop.tellPromptly(() -> ran.complete(Thread.currentThread()));
+    assertTrue(!ran.isDone(), "one at a time");
+    goesOn.countDown();
+    assertSame(own.join(), ran.get(10, TimeUnit.SECONDS));
+    assertNotSame(own.join(), Thread.currentThread());
+  }
+
+  private static void awaitUnchecked(CountDownLatch latch) {
+    try {
+      latch.await();
+    } catch (InterruptedException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  @Test
+  void shouldDoWhatIsLeftForLaterOnItsOwnThread() throws Exception {
+    start();
+    final CompletableFuture<Thread> ran = new CompletableFuture<>();
+    loop.tellPromptly(() -> loop.later(() -> ran.complete(Thread.currentThread())));
+    assertEquals(DnsProxy.THREAD, ran.get(10, TimeUnit.SECONDS).getName());
+  }
+
+  @Test
+  void shouldDoOneThingAtATime() throws Exception {
+    start();
+    final int threads = 4;
+    final int rounds = 20_000;
+    final CountDownLatch all = new CountDownLatch(threads * rounds);
+    final List<Thread> callers = new ArrayList<>();
+    for (int i = 0; i < threads; i++) {
+      final boolean isPrompt = i != 0;
+      callers.add(
+          Thread.ofPlatform()
+              .start(
+                  () -> {
+                    for (int k = 0; k < rounds; k++) {
+                      final Runnable work =
+                          () -> {
+                            count++;
+                            all.countDown();
+                          };
+                      if (isPrompt) {
+                        loop.tellPromptly(work);
+                      } else {
+                        loop.tell(work);
+                      }
+                    }
+                  }));
+    }
+    for (final Thread caller : callers) {
+      caller.join();
+    }
+    assertTrue(all.await(30, TimeUnit.SECONDS));
+    assertEquals(threads * rounds, count);
+  }
+
+  @Test
+  void shouldGoOnAfterPromptWorkThatFails() throws Exception {
+    start();
+    loop.tellPromptly(
+        () -> {
+          throw new IllegalStateException("a planted failure");
+        });
+    promptThread();
+  }
+
+  @Test
+  void shouldDoNothingAfterItsEnd() throws Exception {
+    start();
+    loop.close();
+    final CompletableFuture<Void> ran = new CompletableFuture<>();
+    loop.tellPromptly(() -> ran.complete(null));
+    assertTrue(!ran.isDone());
+  }
+}
