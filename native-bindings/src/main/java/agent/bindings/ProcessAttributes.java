@@ -9,12 +9,48 @@ public final class ProcessAttributes {
   private static final int RLIMIT_NOFILE = 7; // asm-generic/resource.h
 
   private static final int PR_SET_PDEATHSIG = 1; // linux/prctl.h
+  private static final int PR_SET_NO_NEW_PRIVS = 38;
   private static final int SIGKILL = 9; // asm-generic/signal.h
 
   /** struct rlimit: the soft limit and the hard limit, 8 bytes each. */
   private static final int SIZE_OF_LIMITS = 2 * Long.BYTES;
 
+  // linux/capability.h: a header of version and thread; effective, permitted and inheritable twice
+  private static final boolean IS_ARM = System.getProperty("os.arch").equals("aarch64");
+  private static final long SYS_CAPGET = IS_ARM ? 90 : 125; // asm/unistd.h
+  private static final long SYS_CAPSET = IS_ARM ? 91 : 126;
+  private static final int CAPABILITY_VERSION = 0x20080522;
+  private static final int SIZE_OF_HEADER = 2 * Integer.BYTES;
+  private static final int SIZE_OF_SETS = 6 * Integer.BYTES;
+  private static final int[] INHERITABLE = {2, 5};
+
   private ProcessAttributes() {}
+
+  /**
+   * Has the processes that this thread starts from now on gain no rights, whatever they execute
+   * (prctl(2), PR_SET_NO_NEW_PRIVS), in any of their threads; they inherit no capability from this
+   * thread but those of its user. Other threads of this process are as they were.
+   *
+   * @throws BindingsException where the kernel refuses
+   */
+  public static void passOnNoRights() {
+    try (Arena arena = Arena.ofConfined()) {
+      final MemorySegment state = arena.allocate(LibC.CALL_STATE);
+      BindingsException.check(
+          ProcessCalls.prctl(state, PR_SET_NO_NEW_PRIVS, 1), "start processes without new rights");
+      final MemorySegment header = arena.allocate(SIZE_OF_HEADER, Integer.BYTES);
+      header.set(ValueLayout.JAVA_INT, 0, CAPABILITY_VERSION); // the thread 0 is the calling one
+      final MemorySegment sets = arena.allocate(SIZE_OF_SETS, Integer.BYTES);
+      BindingsException.check(
+          LibC.syscall(state, SYS_CAPGET, header.address(), sets.address(), 0), "capabilities");
+      for (final int word : INHERITABLE) {
+        sets.setAtIndex(ValueLayout.JAVA_INT, word, 0);
+      }
+      BindingsException.check(
+          LibC.syscall(state, SYS_CAPSET, header.address(), sets.address(), 0),
+          "inheritable capabilities");
+    }
+  }
 
   /** Sets the permissions that no file gets that this process creates from now on (umask(2)). */
   public static void fileModeMask(int mask) {

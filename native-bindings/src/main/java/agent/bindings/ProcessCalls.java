@@ -10,7 +10,7 @@ final class ProcessCalls {
       CallShape.link("setgroups", CallShape.ADDRESS_SECOND);
   private static final MethodHandle SETRESGID = CallShape.link("setresgid", CallShape.NUMBERS);
   private static final MethodHandle SETRESUID = CallShape.link("setresuid", CallShape.NUMBERS);
-  private static final MethodHandle PRCTL = CallShape.link("prctl", CallShape.NUMBERS);
+  private static final MethodHandle PRCTL = CallShape.link("prctl", CallShape.OPTION);
 
   private ProcessCalls() {}
 
@@ -42,10 +42,11 @@ final class ProcessCalls {
     }
   }
 
-  /** Operates on this process. */
+  /** Operates on this thread or process; the other three arguments are 0. */
   static int prctl(MemorySegment state, long operation, long argument) {
     try {
-      return LibC.result(state, (int) (long) PRCTL.invokeExact(state, operation, argument, 0L));
+      return LibC.result(
+          state, (int) (long) PRCTL.invokeExact(state, operation, argument, 0L, NULL, 0L));
     } catch (Throwable t) {
       throw LibC.unexpected(t);
     }

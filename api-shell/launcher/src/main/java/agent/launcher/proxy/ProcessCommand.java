@@ -2,6 +2,7 @@ package agent.launcher.proxy;
 
 import agent.bindings.BindingsException;
 import agent.bindings.PipeWriter;
+import agent.bindings.ProcessAttributes;
 import java.io.File;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
@@ -36,17 +37,14 @@ final class ProcessCommand {
           "-javaagent:",
           "-Dcom.sun.management.");
 
-  /** util-linux: what the process starts may gain no rights, in whatever thread that is. */
-  private static final List<String> SETPRIV =
-      List.of("setpriv", "--no-new-privs", "--inh-caps=-all");
-
   /** The variables that a JVM or the search of programs needs; others may hold secrets. */
   private static final List<String> VARIABLES = List.of("PATH", "MALLOC_ARENA_MAX");
 
   private ProcessCommand() {}
 
   /**
-   * Starts it.
+   * Starts it. What the calling thread starts may gain no rights then, in whatever thread of its
+   * own that is.
    *
    * @param main the class that an agent begins with where it was not started by an archive
    * @throws IOException where that is not possible
@@ -55,6 +53,7 @@ final class ProcessCommand {
     final ProcessBuilder builder =
         new ProcessBuilder(command(main)).directory(Path.of("/").toFile());
     builder.environment().keySet().retainAll(VARIABLES);
+    ProcessAttributes.passOnNoRights();
     final Process process = builder.start();
     return new ProxyChild.Started(process, input(process.pid()));
   }
@@ -71,9 +70,6 @@ final class ProcessCommand {
   private static List<String> command(String main) {
     final String classPath = System.getProperty("java.class.path");
     final List<String> command = new ArrayList<>();
-    if (hasSetpriv()) {
-      command.addAll(SETPRIV);
-    }
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     ManagementFactory.getRuntimeMXBean().getInputArguments().stream()
         .filter(flag -> OWN.stream().noneMatch(flag::startsWith))
@@ -108,10 +104,5 @@ final class ProcessCommand {
         Stream.of(classPath.split(File.pathSeparator))
             .map(entry -> Path.of(entry).toAbsolutePath().toString())
             .toList());
-  }
-
-  private static boolean hasSetpriv() {
-    return Stream.of(System.getenv().getOrDefault("PATH", "").split(File.pathSeparator))
-        .anyMatch(folder -> Files.isExecutable(Path.of(folder, SETPRIV.getFirst())));
   }
 }
