@@ -20,6 +20,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import java.util.function.IntFunction;
@@ -49,6 +50,8 @@ public final class RemoteProxies implements ProxyHost {
   private final LongSupplier clockNs;
   private final ProxyChild.Parts parts;
   private final Options options;
+  private final ProcessWatch watch;
+  private final boolean isWatching;
   private final Map<RedirectKind, Integer> ports = new EnumMap<>(RedirectKind.class);
   private volatile Consumer<String> lost = reason -> {};
   private volatile ProxyChild child;
@@ -56,7 +59,9 @@ public final class RemoteProxies implements ProxyHost {
   private volatile ProxyCounts former = ProxyCounts.NONE;
   private volatile ProxyCounts last = ProxyCounts.NONE;
   private volatile long stalledNs;
+  private volatile boolean isStarting;
   private volatile boolean isClosed;
+  private Thread watching;
 
   /**
    * What options say, and what is written and heard here.
@@ -78,12 +83,23 @@ public final class RemoteProxies implements ProxyHost {
    * @param main the class that an agent begins with
    */
   public RemoteProxies(Class<?> main, ProxyChild.Parts parts, Options options) {
-    this(() -> ProcessCommand.start(main.getName()), parts, options, System::nanoTime);
+    this(() -> ProcessCommand.start(main.getName()), parts, options, System::nanoTime, true);
   }
 
-  /** Creates the proxies with another process and another clock. */
+  /** Creates the proxies with another process and another clock, whose watch is stepped. */
   RemoteProxies(
       ProxyChild.Launch launch, ProxyChild.Parts parts, Options options, LongSupplier clockNs) {
+    this(launch, parts, options, clockNs, false);
+  }
+
+  private RemoteProxies(
+      ProxyChild.Launch launch,
+      ProxyChild.Parts parts,
+      Options options,
+      LongSupplier clockNs,
+      boolean isWatching) {
+    watch = new ProcessWatch(clockNs);
+    this.isWatching = isWatching;
     this.launch = launch;
     this.options = options;
     this.clockNs = clockNs;
@@ -111,6 +127,16 @@ public final class RemoteProxies implements ProxyHost {
     if (isClosed) {
       throw new ProxyProcessException("the agent ends");
     }
+    isStarting = true;
+    try {
+      return startWithin(kind);
+    } finally {
+      isStarting = false;
+    }
+  }
+
+  /** Each answer has {@link #START_SEC}: a process that opens a proxy answers nothing else. */
+  private int startWithin(RedirectKind kind) throws IOException {
     final FrameWriter.Body context = context(kind);
     ProxyChild running = child;
     if (running == null || !running.isAlive()) {
@@ -122,6 +148,7 @@ public final class RemoteProxies implements ProxyHost {
         running.end("it is not ready");
         throw e;
       }
+      keepWatch();
       LOGGER.info("proxy process: pid {}, {}", running.pid(), ProcessPrivileges.of(running.pid()));
     }
     running.hear(hears());
@@ -133,6 +160,24 @@ public final class RemoteProxies implements ProxyHost {
       PromptWork.prefer(Path.of("/proc", Long.toString(running.pid()), "task"), DnsProxy.THREAD);
     }
     return port;
+  }
+
+  private void keepWatch() {
+    if (isWatching && watching == null) {
+      watching = Thread.ofPlatform().daemon().name("proxy-watch").start(this::watchAlways);
+    }
+  }
+
+  private void watchAlways() {
+    while (!isClosed) {
+      LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(ProcessWatch.PERIOD_MS));
+      stepWatch();
+    }
+  }
+
+  /** Ends a process that has not answered for long; for one thread. */
+  void stepWatch() {
+    watch.step(isStarting || isClosed ? null : child);
   }
 
   /** Returns what writes the configuration; the access log is open then. */

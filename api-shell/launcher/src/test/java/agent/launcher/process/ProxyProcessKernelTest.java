@@ -4,10 +4,13 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.testkit.Commands;
+import agent.testkit.EmulatedTime;
 import agent.testkit.KernelTest;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
@@ -189,6 +192,23 @@ class ProxyProcessKernelTest {
     try (KeptConnection changed = KeptConnection.open(client.namespace(), server.ipv4(), PORT)) {
       assertEquals(403, changed.request("GET /public"), "the new process follows the rules");
     }
+  }
+
+  /** No rule changes, and nothing is asked of it. */
+  @Test
+  void shouldStartAnotherProcessWhereItHangs() throws Exception {
+    final long answerMs = EmulatedTime.of(Duration.ofSeconds(3)).toMillis();
+    assertEquals(0, agent.terminate());
+    agent = node.agentWith("agent.proxies.answerMs=" + answerMs);
+    agent.expect(200, "PUT", "/policy", RULE);
+    assertServed();
+    final long pid = pid();
+    Commands.run("kill", "-STOP", Long.toString(pid));
+    assertEnds(pid);
+    assertNotEquals(pid, awaitOther(pid));
+    assertServed();
+    final String reason = "it has not answered for " + answerMs + " ms";
+    assertTrue(agent.log().contains("the proxy process has ended: " + reason), agent.log());
   }
 
   private static int statusOf(KeptConnection connection) {

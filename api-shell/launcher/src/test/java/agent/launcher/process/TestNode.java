@@ -59,6 +59,15 @@ final class TestNode implements AutoCloseable {
     return agent;
   }
 
+  /** Starts an agent on this node's state whose JVM has a property, and waits until it is ready. */
+  AgentProcess agentWith(String property) throws Exception {
+    final List<String> flags = new ArrayList<>(AgentImage.flags());
+    flags.add("-D" + property);
+    final AgentProcess agent = AgentProcess.start(flags, this, RANGES);
+    parts.add(agent);
+    return agent.ready();
+  }
+
   /** Starts an agent on this node's state with the umask 0. */
   AgentProcess launchWithoutMask(String... options) throws Exception {
     return launchAfter("umask 0", options);

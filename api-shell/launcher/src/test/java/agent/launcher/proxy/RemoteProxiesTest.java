@@ -285,6 +285,61 @@ class RemoteProxiesTest {
     assertTrue(reason.contains("it does not obey the rules within 5 s"), reason);
   }
 
+  private void steps(int count, long eachMs) {
+    for (int i = 0; i < count; i++) {
+      clockNs.addAndGet(TimeUnit.MILLISECONDS.toNanos(eachMs));
+      proxies.stepWatch();
+    }
+  }
+
+  /** Asks as soon as the answer before has come. */
+  private void ask() throws Exception {
+    frames.clear();
+    clockNs.addAndGet(TimeUnit.MILLISECONDS.toNanos(ProcessWatch.PERIOD_MS));
+    await(
+        () -> {
+          proxies.stepWatch();
+          return "report 0".equals(frames.poll());
+        });
+  }
+
+  @Test
+  void shouldEndAProcessThatHasNotAnsweredForThirtySecondsAndTell() throws Exception {
+    proxies.whenLost(lost::add);
+    proxies.stepWatch(); // there is none yet
+    proxies.start(RedirectKind.HTTP);
+    for (int i = 0; i < 20; i++) {
+      ask();
+    }
+    isSilent = true;
+    ask();
+    steps(5, ProcessWatch.PERIOD_MS);
+    assertTrue(process.isAlive(), "after 25 s");
+    steps(1, ProcessWatch.PERIOD_MS - 1);
+    assertTrue(process.isAlive(), "shortly before 30 s");
+    steps(1, 1);
+    assertEquals(FakeProxyProcess.KILLED, process.awaitExit());
+    assertEquals(
+        "the proxy process has ended: it has not answered for 30000 ms (exit status 137)",
+        lost.poll(LONGEST_SEC, TimeUnit.SECONDS));
+    isSilent = false;
+    proxies.start(RedirectKind.HTTP);
+    ask();
+    assertTrue(process.isAlive(), "the next one has its own time");
+  }
+
+  /** Where the agent did not run, its process did not either. */
+  @Test
+  void shouldCountNoTimeInWhichTheAgentDidNotRun() throws Exception {
+    proxies.start(RedirectKind.HTTP);
+    isSilent = true;
+    ask();
+    steps(2, TimeUnit.DAYS.toMillis(1));
+    assertTrue(process.isAlive(), "two steps of at most 10 s count");
+    steps(1, TimeUnit.DAYS.toMillis(1));
+    assertEquals(FakeProxyProcess.KILLED, process.awaitExit());
+  }
+
   @Test
   void shouldTellTheProcessWhetherEventsAreHeard() throws Exception {
     proxies.hearingChanged();
