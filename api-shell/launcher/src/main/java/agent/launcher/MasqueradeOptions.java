@@ -21,7 +21,7 @@ import java.util.Map;
 
 /** The options of masquerading, and of the translation to IPv4. */
 final class MasqueradeOptions {
-  private static final String PORT_RANGE = "ip_local_port_range";
+  static final String PORT_RANGE = "ip_local_port_range";
 
   private final OptionValues options;
 
@@ -59,7 +59,8 @@ final class MasqueradeOptions {
         MasqueradePorts.beside(ports.first(), ports.count(), share()));
   }
 
-  private static SocketPorts socketPorts() {
+  /** Returns what the kernel takes for sockets of the node now. */
+  static SocketPorts socketPorts() {
     return SocketPorts.parse(Sysctls.ofKernel().get("ipv4", PORT_RANGE));
   }
 

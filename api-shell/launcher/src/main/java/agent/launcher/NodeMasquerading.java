@@ -2,6 +2,7 @@ package agent.launcher;
 
 import agent.datapath.manager.guard.Faults;
 import agent.datapath.manager.guard.Repairs;
+import agent.datapath.manager.spec.SocketPorts;
 import agent.datapath.manager.thread.HealthBoard;
 import agent.launcher.kernel.NodePrograms;
 import agent.launcher.options.OptionException;
@@ -21,6 +22,7 @@ final class NodeMasquerading {
   private final Supplier<HostRouting> routing;
   private final MasqueradeGuard rules;
   private final Faults faults = new Faults("masquerading is as configured");
+  private final SocketPorts reserved = MasqueradeOptions.socketPorts();
 
   private NodeMasquerading(
       MasqueradeOptions options, NodeAddressing addressing, Supplier<HostRouting> routing) {
@@ -53,7 +55,29 @@ final class NodeMasquerading {
 
   /** Compares the rules with those that are wanted; for one thread, which may wait. */
   void keep(Repairs repairs) {
+    if (isOn) {
+      compare(faults, reserved, MasqueradeOptions.socketPorts());
+    }
     rules.keep(observer(faults, repairs));
+  }
+
+  /** Reports that ports of the node's sockets are not those that masqueraded flows leave alone. */
+  static void compare(Faults faults, SocketPorts reserved, SocketPorts now) {
+    if (now.equals(reserved)) {
+      faults.clear(MasqueradeOptions.PORT_RANGE);
+    } else {
+      faults.degraded(
+          MasqueradeOptions.PORT_RANGE,
+          ("net.ipv4.%s was changed: masqueraded flows leave ports %s to sockets of the node, which"
+                  + " have %s now; a restart of the agent follows it")
+              .formatted(MasqueradeOptions.PORT_RANGE, text(reserved), text(now)));
+    }
+  }
+
+  private static String text(SocketPorts ports) {
+    return ports.count() == 0
+        ? "none"
+        : ports.first() + " to " + (ports.first() + ports.count() - 1);
   }
 
   /** Returns what reports the state of the rules, and counts their repairs. */

@@ -6,7 +6,9 @@ import agent.datapath.manager.guard.Faults;
 import agent.datapath.manager.guard.Repairs;
 import agent.datapath.manager.guard.Repairs.Kind;
 import agent.datapath.manager.spec.ModuleHealth.Level;
+import agent.datapath.manager.spec.SocketPorts;
 import agent.node.netfilter.MasqueradeGuard;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 
 /** What health says of the rules that masquerade. */
@@ -28,6 +30,24 @@ class NodeMasqueradingTest {
     assertEquals("nft: no", faults.read().message());
     assertEquals(0, repaired());
     observer.inOrder();
+    assertEquals(Level.OK, faults.read().level());
+  }
+
+  @Test
+  void shouldWarnWhileThePortsOfSocketsAreNotThoseOfTheStart() {
+    final SocketPorts start = SocketPorts.parse("32768\t60999");
+    NodeMasquerading.compare(faults, start, SocketPorts.parse("32768 60999"));
+    assertEquals(Level.OK, faults.read().level());
+    for (final String other : List.of("32768 60998", "32767 60999", "10000 20000")) {
+      NodeMasquerading.compare(faults, start, SocketPorts.parse(other));
+      assertEquals(Level.DEGRADED, faults.read().level());
+      assertEquals(
+          "net.ipv4.ip_local_port_range was changed: masqueraded flows leave ports 32768 to 60999"
+              + " to sockets of the node, which have %s now; a restart of the agent follows it"
+                  .formatted(other.replace(" ", " to ")),
+          faults.read().message());
+    }
+    NodeMasquerading.compare(faults, start, start);
     assertEquals(Level.OK, faults.read().level());
   }
 

@@ -7,6 +7,7 @@ import agent.testkit.BestTime;
 import agent.testkit.KernelTest;
 import java.io.IOException;
 import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.locks.LockSupport;
@@ -88,6 +89,22 @@ class AgentNodeWatchKernelTest {
     }
     node.namespace().ip("link del up0");
     awaitStatus("Warning", "no device is guarded");
+  }
+
+  private void localPorts(String range) throws Exception {
+    final Path sysctl = Path.of("/proc/sys/net/ipv4/ip_local_port_range");
+    node.namespace().run(() -> Files.writeString(sysctl, range));
+  }
+
+  @Test
+  void shouldReportThatTheNodeHasOtherPortsThanMasqueradingLeavesIt() throws Exception {
+    localPorts("10000 20000");
+    awaitStatus(
+        "Warning",
+        "masquerading: net.ipv4.ip_local_port_range was changed: masqueraded flows leave ports"
+            + " 32768 to 60999 to sockets of the node, which have 10000 to 20000 now");
+    localPorts("32768 60999");
+    awaitStatus("Ok", "");
   }
 
   @Test
