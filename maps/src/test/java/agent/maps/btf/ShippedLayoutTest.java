@@ -97,7 +97,8 @@ class ShippedLayoutTest {
         "conntrack_gc",
         "socket",
         "socket_find",
-        "socket_end"
+        "socket_end",
+        "proxy_filter"
       })
   void shouldAgreeWithEachProgramOnWhatItUses(String object) {
     final Btf btf = Btf.of(ShippedObjects.read(object));
@@ -204,7 +205,8 @@ class ShippedLayoutTest {
         "conntrack_gc",
         "socket",
         "socket_find",
-        "socket_end"
+        "socket_end",
+        "proxy_filter"
       })
   void shouldDeclareEachMapAlikeInEveryObject(String object) {
     final List<BtfMap> inHeaders = BtfMap.of(layouts);

@@ -136,6 +136,8 @@ public final class ProxyChild implements PolicyFeed.Follower, AutoCloseable {
                 Wire.writeText(to, pin.getKey());
                 Wire.writeText(to, pin.getValue().toString());
               });
+          Wire.writeText(out, source.filters().tcp().toString());
+          Wire.writeText(out, source.filters().udp().toString());
           out.writeInt(source.worldIdentity4());
           out.writeInt(source.worldIdentity6());
           for (final Optional<IpAddress> address : List.of(address4, address6)) {

@@ -5,8 +5,12 @@ import agent.datapath.manager.spec.RedirectProxy;
 import agent.datapath.manager.spec.RedirectedFlow;
 import agent.maps.layout.RedirectKind;
 import agent.types.IpAddress;
+import java.util.Objects;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /** The flows of the datapath in the proxy process: it looks them up, and the agent changes them. */
 final class ProxyFlows implements RedirectProxy {
@@ -44,6 +48,11 @@ final class ProxyFlows implements RedirectProxy {
   @Override
   public Optional<IpAddress> address(boolean ipv6) {
     return Optional.ofNullable(ipv6 ? address6 : address4);
+  }
+
+  /** Returns the addresses that proxies listen on. */
+  Set<IpAddress> addresses() {
+    return Stream.of(address4, address6).filter(Objects::nonNull).collect(Collectors.toSet());
   }
 
   @Override

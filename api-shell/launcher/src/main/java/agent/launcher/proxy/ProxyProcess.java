@@ -3,6 +3,7 @@ package agent.launcher.proxy;
 import agent.bindings.LibBpf;
 import agent.bindings.PipeWriter;
 import agent.bindings.ProcessAttributes;
+import agent.datapath.manager.redirect.ProxyFilters;
 import agent.datapath.manager.redirect.RedirectLookups;
 import agent.datapath.manager.spec.NodeRedirects;
 import agent.datapath.manager.spec.RedirectProxy;
@@ -64,6 +65,7 @@ public final class ProxyProcess {
   private final Pending<Set<IpAddress>> gates = new Pending<>();
   private final LocalProxies proxies = new LocalProxies(this::httpContext, this::dnsContext);
   private ProxyFlows flows;
+  private ProxyFilters filters;
   private HttpProxyContext http;
   private DnsProxyContext dns;
   private volatile boolean isHeard;
@@ -144,6 +146,8 @@ public final class ProxyProcess {
   private void start(DataInputStream in) throws IOException {
     final Map<String, Path> pins = new HashMap<>();
     Wire.readAll(in, from -> pins.put(Wire.readText(from), Path.of(Wire.readText(from))));
+    final NodeRedirects.Filters pinned =
+        new NodeRedirects.Filters(Path.of(Wire.readText(in)), Path.of(Wire.readText(in)));
     final int world4 = in.readInt();
     final int world6 = in.readInt();
     final IpAddress address4 = in.readBoolean() ? Wire.readAddress(in) : null;
@@ -152,7 +156,8 @@ public final class ProxyProcess {
     try {
       LibBpf.ensureLoaded();
       final RedirectLookups lookups =
-          RedirectLookups.open(new NodeRedirects.Source(pins, world4, world6));
+          RedirectLookups.open(new NodeRedirects.Source(pins, pinned, world4, world6));
+      filters = ProxyFilters.open(pinned);
       flows = new ProxyFlows(lookups, address4, address6, agent, joins);
       openClassPath();
       ProcessAttributes.becomeUser(RedirectProxy.USER);
@@ -235,6 +240,7 @@ public final class ProxyProcess {
     String failure = "";
     try {
       port = proxies.start(kind);
+      filters.attach(kind, flows.addresses(), port); // before the agent sends anything there
     } catch (IOException e) {
       failure = IoFailure.sentence(e);
     } catch (RuntimeException e) {

@@ -132,9 +132,13 @@ class ProxyProcessKernelTest {
     return String.join(" ", names);
   }
 
-  /** No program, link, raw socket, file of the state or pin is open in it. */
+  /**
+   * No link, raw socket, file of the state or pin is open in it, and no program but the filters of
+   * its own sockets, which look at what these get alone.
+   */
   private void assertHoldsMapsForReadingAlone(Path proc) throws IOException {
     int maps = 0;
+    int programs = 0;
     for (final Path descriptor : list(proc.resolve("fd"))) {
       final String target;
       try {
@@ -143,11 +147,15 @@ class ProxyProcessKernelTest {
         continue;
       }
       assertTrue(
-          !target.startsWith("anon_inode:bpf-prog")
-              && !target.startsWith("anon_inode:bpf_link")
+          !target.startsWith("anon_inode:bpf_link")
               && !target.startsWith(node.state().toString())
               && !target.startsWith(node.bpfRoot().toString()),
           target);
+      if (target.startsWith("anon_inode:bpf-prog")) {
+        programs++;
+        final Path info = proc.resolve("fdinfo").resolve(descriptor.getFileName());
+        assertEquals("1", value(info, "prog_type"), "BPF_PROG_TYPE_SOCKET_FILTER");
+      }
       if (target.startsWith("anon_inode:bpf-map")) {
         maps++;
         final Path info = proc.resolve("fdinfo").resolve(descriptor.getFileName());
@@ -155,6 +163,7 @@ class ProxyProcessKernelTest {
       }
     }
     assertEquals(8, maps);
+    assertEquals(2, programs);
   }
 
   @Test

@@ -63,7 +63,11 @@ final class FakeAgentParts {
   private final class Redirects implements NodeRedirects {
     @Override
     public Source source() {
-      return new Source(Map.of("flows", Path.of("/pins/a")), 41, 61);
+      return new Source(
+          Map.of("flows", Path.of("/pins/a")),
+          new Filters(Path.of("/pins/tcp"), Path.of("/pins/udp")),
+          41,
+          61);
     }
 
     @Override

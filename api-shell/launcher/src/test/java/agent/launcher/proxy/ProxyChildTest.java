@@ -100,6 +100,8 @@ class ProxyChildTest {
   void shouldSendPinsIdentitiesAndTheAddressOfEachFamily() throws Exception {
     final DataInputStream in = process.expect(FrameType.START);
     assertEquals(Map.of("flows", "/pins/a"), readPins(in));
+    assertEquals("/pins/tcp", Wire.readText(in));
+    assertEquals("/pins/udp", Wire.readText(in));
     assertEquals(41, in.readInt());
     assertEquals(61, in.readInt());
     assertTrue(in.readBoolean());
@@ -121,6 +123,8 @@ class ProxyChildTest {
     start(other);
     final DataInputStream in = other.expect(FrameType.START);
     readPins(in);
+    Wire.readText(in);
+    Wire.readText(in);
     in.skipBytes(8);
     assertEquals(!isIpv6, in.readBoolean());
     assertEquals(isIpv6, isIpv6 ? in.readBoolean() : Wire.readAddress(in).isIpv6());

@@ -181,7 +181,7 @@ public final class DatapathManager implements AutoCloseable {
     createConductor(pins, loaderAgent);
     attachDevices(pins, loader, constants, loaderAgent);
     createServices(pins, loaderAgent);
-    redirects = new Redirects(conductor, context, maps, faults, repairs);
+    redirects = new Redirects(conductor, context, maps, faults, repairs, pins, loaderAgent::load);
     guard.add(redirects);
     metrics = new KernelMetrics(maps.get(NodeMaps.METRICS));
     final DropWatch drops = guard.add(new DropWatch(metrics, context.nanoClock()));

@@ -29,6 +29,9 @@ public final class DatapathLeftovers {
           DeviceAttachments.FROM_NETWORK,
           DeviceAttachments.TO_NETWORK);
 
+  private static final List<String> FOLDERS =
+      List.of("endpoints", "devices", "sockets", "proxies", "maps", "removals");
+
   private DatapathLeftovers() {}
 
   /**
@@ -41,7 +44,7 @@ public final class DatapathLeftovers {
   public static List<Leftover> find(Path bpfRoot, Map<Integer, String> interfaces) {
     final Path folder = Pins.folderOf(bpfRoot);
     final List<Leftover> found = new ArrayList<>();
-    for (final Path pin : below(folder, "endpoints", "devices", "sockets")) {
+    for (final Path pin : below(folder, "endpoints", "devices", "sockets", "proxies")) {
       found.add(new Leftover(linkText(pin, interfaces), () -> detach(pin)));
     }
     interfaces.forEach((index, name) -> addFilters(index, name, found));
@@ -111,7 +114,7 @@ public final class DatapathLeftovers {
   /** Returns the agent's folders, the innermost first. */
   private static List<Path> folders(Path folder) {
     final List<Path> folders = new ArrayList<>();
-    for (final String name : List.of("endpoints", "devices", "sockets", "maps", "removals")) {
+    for (final String name : FOLDERS) {
       Leftover.paths(folder.resolve(name)).stream()
           .filter(DatapathLeftovers::isFolder)
           .forEach(folders::add);

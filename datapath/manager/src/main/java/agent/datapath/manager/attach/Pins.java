@@ -44,6 +44,7 @@ public final class Pins {
   private final Path devices;
   private final Path removals;
   private final Path sockets;
+  private final Path proxies;
 
   private Pins(Path root) {
     maps = root.resolve("maps");
@@ -51,6 +52,7 @@ public final class Pins {
     devices = root.resolve("devices");
     removals = root.resolve("removals");
     sockets = root.resolve("sockets");
+    proxies = root.resolve("proxies");
   }
 
   /**
@@ -62,7 +64,8 @@ public final class Pins {
     final Pins pins = new Pins(folder(bpfRoot));
     try {
       for (final Path folder :
-          List.of(pins.maps, pins.endpoints, pins.devices, pins.removals, pins.sockets)) {
+          List.of(
+              pins.maps, pins.endpoints, pins.devices, pins.removals, pins.sockets, pins.proxies)) {
         create(folder);
         for (final Path inside : list(folder)) {
           if (Files.isDirectory(inside, LinkOption.NOFOLLOW_LINKS)) {
@@ -189,6 +192,13 @@ public final class Pins {
   /** Returns the pin path of the link of a program at sockets. */
   public Path socket(String program) {
     return sockets.resolve(program);
+  }
+
+  /**
+   * Returns the pin path of a program for the sockets of proxies, which the kernel has no link of.
+   */
+  public Path proxy(String program) {
+    return proxies.resolve(program);
   }
 
   /** Returns the paths of all pinned links of programs at sockets. */

@@ -11,6 +11,7 @@ public enum ProgramFile {
   SOCKET("socket"),
   SOCKET_FIND("socket_find"),
   SOCKET_END("socket_end"),
+  PROXY_FILTER("proxy_filter"),
   /** What takes the place of programs that the kernel refuses. */
   CLOSED("closed");
 

@@ -1,5 +1,8 @@
 package agent.datapath.manager.redirect;
 
+import agent.bindings.BpfObject;
+import agent.datapath.manager.attach.Pins;
+import agent.datapath.manager.compile.ProgramFile;
 import agent.datapath.manager.conductor.DatapathConductor;
 import agent.datapath.manager.guard.Check;
 import agent.datapath.manager.guard.KernelFaults;
@@ -38,18 +41,26 @@ public final class Redirects implements NodeRedirects, Check {
   private final RedirectMap sockets;
   private final MapRounds rounds;
   private final Function<String, Path> pin;
+  private final ProxyFilterPins filters;
   private final Map<RedirectKind, Integer> previous = new EnumMap<>(RedirectKind.class);
 
-  /** Takes the open maps over from a former run. */
+  /**
+   * Takes the open maps over from a former run.
+   *
+   * @param loader loads an object
+   */
   public Redirects(
       DatapathConductor conductor,
       DatapathContext context,
       NodeMapSet maps,
       KernelFaults faults,
-      Repairs repairs) {
+      Repairs repairs,
+      Pins pins,
+      Function<ProgramFile, CompletableFuture<BpfObject>> loader) {
     this.conductor = conductor;
     this.context = context;
     pin = name -> maps.pin(NodeMaps.named(name).orElseThrow().pinName());
+    filters = new ProxyFilterPins(pins, loader);
     flows = new ProxiedFlows(maps::get);
     servers = new JudgedServers(maps::get);
     identities = new FlowIdentities(maps::get, context.worldIdentity4(), context.worldIdentity6());
@@ -160,7 +171,7 @@ public final class Redirects implements NodeRedirects, Check {
   public Source source() {
     final Map<String, Path> pins = new TreeMap<>();
     RedirectLookups.MAPS.forEach(map -> pins.put(map.name(), pin.apply(map.name())));
-    return new Source(pins, context.worldIdentity4(), context.worldIdentity6());
+    return new Source(pins, filters.load(), context.worldIdentity4(), context.worldIdentity6());
   }
 
   @Override

@@ -53,6 +53,7 @@ class ComplexityKernelTest {
           Map.entry("socket", ofSockets()),
           Map.entry("socket_find", List.of("socket_find")),
           Map.entry("socket_end", List.of("socket_end_tcp", "socket_end_udp")),
+          Map.entry("proxy_filter", List.of("proxy_tcp", "proxy_udp")),
           Map.entry("conntrack_gc", List.of("conntrack_sweep")));
 
   private static final ProgramVariants.Node NAT46_NODE =

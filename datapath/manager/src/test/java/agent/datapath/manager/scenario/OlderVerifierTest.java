@@ -32,6 +32,7 @@ class OlderVerifierTest {
         "socket",
         "socket_find",
         "socket_end",
+        "proxy_filter",
         "closed"
       })
   void shouldStayWithinTheStackLimitOfOlderKernels(String object) throws IOException {

@@ -2,8 +2,10 @@ package agent.datapath.manager.scenario;
 
 import agent.bindings.BpfLink;
 import agent.bindings.BpfProgram;
+import agent.testkit.IpPacket;
 import agent.testkit.NetworkNamespace;
 import agent.testkit.PacketCapture;
+import agent.testkit.PacketFlood;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -92,6 +94,32 @@ final class ScenarioNetwork implements AutoCloseable {
 
   private void forBoth(ScenarioHost host, UnaryOperator<String> command) {
     namespace.ip(command.apply(host.ipv4), command.apply(host.ipv6));
+  }
+
+  /** Adds an interface without a program of the agent. */
+  void addPlainDevice(int ifindex) {
+    final List<String> commands = new ArrayList<>();
+    addDevice(ifindex, commands);
+    namespace.ip(commands.toArray(String[]::new));
+  }
+
+  /** Gives the node both addresses of a host. */
+  void own(ScenarioHost host) {
+    namespace.ip(
+        "link set lo up",
+        "address add " + host.ipv4 + "/32 dev lo",
+        "address add " + host.ipv6 + "/128 dev lo nodad");
+  }
+
+  /** Has a packet arrive by an interface, as one that was addressed to it. */
+  void arrive(int ifindex, IpPacket packet) {
+    final String mac = "02:00:00:00:77:%02x".formatted(ifindex);
+    namespace.ip("link set " + name(ifindex) + " address " + mac);
+    PacketFlood.send(namespace, name(PEER_INDEXES + ifindex), 1, number -> packet.to(mac).bytes());
+  }
+
+  String exec(String... command) {
+    return namespace.exec(command);
   }
 
   void mtu(int ifindex, int bytes) {
