@@ -1,39 +1,35 @@
 package agent.testkit;
 
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.InetSocketAddress;
 import java.net.Socket;
+import java.nio.channels.ClosedChannelException;
 import java.nio.channels.ClosedSelectorException;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.Selector;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
-import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.ConcurrentLinkedQueue;
-import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 
 /** A TCP echo server on every address of a namespace; counts connections and bytes. */
 public final class TcpEchoServer implements AutoCloseable {
+  private static final int BACKLOG = 128;
+
   private final ServerSocketChannel listener;
   private final Selector selector;
   private final Set<Socket> open = ConcurrentHashMap.newKeySet();
-  private final AtomicLong connections = new AtomicLong();
   private final AtomicLong bytes = new AtomicLong();
 
-  /** Calls that wait until all connections that there are have been accepted. */
-  private final Queue<CountDownLatch> counting = new ConcurrentLinkedQueue<>();
-
   private final Thread acceptor;
+  private long connections;
 
   private TcpEchoServer(ServerSocketChannel listener) throws IOException {
     this.listener = listener;
     selector = Selector.open();
-    listener.configureBlocking(false);
-    listener.register(selector, SelectionKey.OP_ACCEPT);
+    listener.configureBlocking(false).register(selector, SelectionKey.OP_ACCEPT);
     acceptor = Thread.ofPlatform().name("echo-tcp").daemon().unstarted(this::accept);
   }
 
@@ -43,7 +39,7 @@ public final class TcpEchoServer implements AutoCloseable {
       final TcpEchoServer server =
           new TcpEchoServer(
               namespace.run(
-                  () -> ServerSocketChannel.open().bind(new InetSocketAddress(port), 128)));
+                  () -> ServerSocketChannel.open().bind(new InetSocketAddress(port), BACKLOG)));
       server.acceptor.start();
       return server;
     } catch (Exception failure) {
@@ -51,19 +47,18 @@ public final class TcpEchoServer implements AutoCloseable {
     }
   }
 
-  /** Returns the number of connections, with all that clients know to be connected. */
+  /** Returns the number of connections, with those that a client has and no thread has taken. */
   public long connections() {
-    final CountDownLatch counted = new CountDownLatch(1);
-    counting.add(counted);
-    selector.wakeup();
     try {
-      while (acceptor.isAlive() && !counted.await(10, TimeUnit.MILLISECONDS)) {
-        selector.wakeup();
-      }
-    } catch (InterruptedException interrupted) {
-      Thread.currentThread().interrupt();
+      acceptAll();
+    } catch (ClosedChannelException closed) {
+      // What is counted stays.
+    } catch (IOException failure) {
+      throw new UncheckedIOException(failure);
     }
-    return connections.get();
+    synchronized (this) {
+      return connections;
+    }
   }
 
   /** Returns the number of received bytes. */
@@ -72,22 +67,23 @@ public final class TcpEchoServer implements AutoCloseable {
   }
 
   private void accept() {
-    while (true) {
-      try {
-        selector.select(ready -> {});
-        final int waiting = counting.size();
-        for (SocketChannel next = listener.accept(); next != null; next = listener.accept()) {
-          final Socket socket = next.socket();
-          connections.incrementAndGet();
-          open.add(socket);
-          Thread.ofPlatform().name("echo-connection").daemon().start(() -> echo(socket));
-        }
-        for (int i = 0; i < waiting; i++) {
-          counting.remove().countDown();
-        }
-      } catch (IOException | ClosedSelectorException closed) {
-        return;
+    try {
+      while (listener.isOpen()) {
+        selector.select();
+        selector.selectedKeys().clear();
+        acceptAll();
       }
+    } catch (IOException | ClosedSelectorException closed) {
+      return;
+    }
+  }
+
+  private synchronized void acceptAll() throws IOException {
+    for (SocketChannel next = listener.accept(); next != null; next = listener.accept()) {
+      final Socket socket = next.socket();
+      connections++;
+      open.add(socket);
+      Thread.ofPlatform().name("echo-connection").daemon().start(() -> echo(socket));
     }
   }
 
@@ -112,7 +108,7 @@ public final class TcpEchoServer implements AutoCloseable {
   @Override
   public void close() throws IOException {
     listener.close();
-    selector.close(); // which gives the port free
+    selector.close(); // which frees the port
     TcpConnection.join(acceptor);
     for (final Socket socket : open) {
       socket.close();

@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
+import java.net.StandardSocketOptions;
 import java.nio.ByteBuffer;
 import java.nio.channels.DatagramChannel;
 import java.util.concurrent.atomic.AtomicLong;
@@ -11,6 +12,9 @@ import jdk.net.ExtendedSocketOptions;
 
 /** A UDP echo server on one address of a namespace; counts datagrams. */
 public final class UdpEchoServer implements AutoCloseable {
+  /** Datagrams that come while the thread of a receiver has no CPU wait in its socket. */
+  static final int RECEIVE_BYTES = 1 << 20;
+
   private final DatagramChannel channel;
   private final AtomicLong datagrams = new AtomicLong();
 
@@ -29,6 +33,7 @@ public final class UdpEchoServer implements AutoCloseable {
               namespace.run(
                   () ->
                       DatagramChannel.open()
+                          .setOption(StandardSocketOptions.SO_RCVBUF, RECEIVE_BYTES)
                           .bind(new InetSocketAddress(InetAddress.ofLiteral(address), port))));
       server.echoer.start();
       return server;

@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.net.DatagramPacket;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.StandardSocketOptions;
 import java.nio.ByteBuffer;
 import java.nio.channels.DatagramChannel;
 import java.util.Arrays;
@@ -15,7 +16,12 @@ import java.util.concurrent.atomic.AtomicLong;
  * second answer to the same datagram counts nothing.
  */
 public final class UdpStream implements AutoCloseable {
-  private static final int STRAGGLERS_MS = 500;
+  private static final int STEP_MS = 5;
+
+  /** How long no answer comes at the end of a stream without any, and of one with some. */
+  private static final long NONE_NS = 500_000_000L;
+
+  private static final long SOME_NS = 1_500_000_000L;
   private static final int LONGEST_MS = 10_000;
 
   private final DatagramChannel channel;
@@ -38,6 +44,7 @@ public final class UdpStream implements AutoCloseable {
               from.run(
                   () ->
                       DatagramChannel.open()
+                          .setOption(StandardSocketOptions.SO_RCVBUF, UdpEchoServer.RECEIVE_BYTES)
                           .connect(new InetSocketAddress(InetAddress.ofLiteral(address), port))),
               intervalMs);
       Thread.ofPlatform().name("udp-receiver").daemon().start(stream::receive);
@@ -90,8 +97,8 @@ public final class UdpStream implements AutoCloseable {
   }
 
   /**
-   * Stops sending, waits until no more answers come, and returns the number of datagrams without
-   * one.
+   * Stops sending, waits until all are answered or no more answers come, and returns the number of
+   * datagrams without one.
    */
   public long stopAndCountLost() {
     isStopped = true;
@@ -101,12 +108,22 @@ public final class UdpStream implements AutoCloseable {
       Thread.currentThread().interrupt();
     }
     final long deadline = System.nanoTime() + LONGEST_MS * 1_000_000L;
-    long before;
-    do {
-      before = received.get();
-      TcpConnection.pause(STRAGGLERS_MS);
-    } while (received.get() > before && System.nanoTime() < deadline);
+    long last = received.get();
+    long quietEnd = System.nanoTime() + quietNs(last);
+    while (last < sent.get()
+        && System.nanoTime() < deadline
+        && (received.get() > last || System.nanoTime() < quietEnd)) {
+      if (received.get() > last) {
+        last = received.get();
+        quietEnd = System.nanoTime() + quietNs(last);
+      }
+      TcpConnection.pause(STEP_MS);
+    }
     return sent.get() - received.get();
+  }
+
+  private static long quietNs(long received) {
+    return received == 0 ? NONE_NS : SOME_NS;
   }
 
   private void send(int intervalMs) {

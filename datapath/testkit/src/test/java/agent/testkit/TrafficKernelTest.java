@@ -61,6 +61,20 @@ class TrafficKernelTest {
   }
 
   @Test
+  void shouldCountAConnectionAsSoonAsItsClientHasIt() throws Exception {
+    try (TcpEchoServer server = TcpEchoServer.start(right, 7005)) {
+      for (int i = 1; i <= 200; i++) {
+        assertEquals(
+            TcpConnection.Outcome.CONNECTED, TcpConnection.attempt(left, "10.11.0.2", 7005, 5000));
+        assertEquals(i, server.connections());
+      }
+    }
+    try (TcpEchoServer next = TcpEchoServer.start(right, 7005)) { // the port is free
+      assertEquals(0, next.connections());
+    }
+  }
+
+  @Test
   void shouldCountLostDatagrams() throws Exception {
     try (UdpEchoServer server = UdpEchoServer.start(right, "10.11.0.2", 7002);
         UdpStream stream = UdpStream.start(left, "10.11.0.2", 7002, 2)) {
