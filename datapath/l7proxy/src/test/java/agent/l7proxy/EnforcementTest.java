@@ -150,8 +150,8 @@ class EnforcementTest {
       stream.enforce();
       final int up = stream.up.sent.get();
       final int down = stream.down.sent.get();
-      stream.clientEnd.get(5, TimeUnit.SECONDS);
-      stream.serverEnd.get(5, TimeUnit.SECONDS);
+      stream.clientEnd.get(20, TimeUnit.SECONDS);
+      stream.serverEnd.get(20, TimeUnit.SECONDS);
       assertTrue(stream.up.got.get() <= up, "the server got what was sent later");
       assertTrue(stream.down.got.get() <= down, "the client got what was sent later");
       await(() -> stream.bench.proxy.descriptors() == 0);

@@ -117,14 +117,25 @@ class TunnelHandlerTest {
     }
   }
 
+  /** Where the machine is too busy for the upgrade, a longer time shows the same. */
   @Test
   void shouldCloseATunnelWithoutTraffic() throws Exception {
+    int status = 504;
+    for (int idleMs = 100; status == 504 && idleMs <= 10_000; idleMs *= 10) {
+      status = statusBeforeTheTunnelIsClosed(idleMs);
+    }
+    assertEquals(101, status);
+  }
+
+  private static int statusBeforeTheTunnelIsClosed(int idleMs) throws Exception {
     try (OriginServer server = new OriginServer(connection -> echo(connection, SWITCHING));
         ProxyBench bench =
-            new ProxyBench(server.port(), context -> context.idleTimeout(Duration.ofMillis(100)));
+            new ProxyBench(
+                server.port(), context -> context.idleTimeout(Duration.ofMillis(idleMs)));
         HttpSocket client = bench.client()) {
-      assertEquals(101, client.send(UPGRADE).response().status());
+      final int status = client.send(UPGRADE).response().status();
       assertTrue(client.isEnded());
+      return status;
     }
   }
 
