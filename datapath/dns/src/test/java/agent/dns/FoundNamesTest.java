@@ -43,6 +43,7 @@ class FoundNamesTest {
   private volatile boolean failsToSync;
   private volatile CompletableFuture<Void> disk = CompletableFuture.completedFuture(null);
   private volatile CompletableFuture<Void> gate = CompletableFuture.completedFuture(null);
+  private volatile int syncsBegun;
   private volatile int syncs;
   private Names names;
 
@@ -78,6 +79,7 @@ class FoundNamesTest {
           if (failsToSync) {
             throw new OperationException("input or output error");
           }
+          syncsBegun++;
           disk.join();
           syncs++;
         }
@@ -280,6 +282,10 @@ class FoundNamesTest {
       final CompletableFuture<Void> found = found("n" + i + ".example.com.", "192.0.2.7");
       enforcement().complete(null);
       await(found);
+      for (int tries = 0; syncsBegun == 0; tries++) {
+        assertTrue(tries < 1_000, "the first is not synced");
+        Thread.sleep(10);
+      }
     }
     assertEquals(0, syncs);
     disk.complete(null);

@@ -69,18 +69,19 @@ final class ScriptedServer implements AutoCloseable {
         final DatagramPacket packet = new DatagramPacket(new byte[65_535], 65_535);
         datagrams.receive(packet);
         final byte[] question = java.util.Arrays.copyOf(packet.getData(), packet.getLength());
+        final Script then = script; // a test may change it once it sees the question
         questions.add(question);
         askers.add(packet.getSocketAddress());
-        answer(question, packet.getSocketAddress());
+        answer(then, question, packet.getSocketAddress());
       }
     } catch (IOException closed) {
       // The test has ended.
     }
   }
 
-  private void answer(byte[] question, SocketAddress asker) {
+  private void answer(Script then, byte[] question, SocketAddress asker) {
     try {
-      script.onQuestion(
+      then.onQuestion(
           question, message -> datagrams.send(new DatagramPacket(message, message.length, asker)));
     } catch (IOException | RuntimeException malformed) {
       // Such a question has no answer.
@@ -104,9 +105,10 @@ final class ScriptedServer implements AutoCloseable {
       final DataOutputStream out = new DataOutputStream(socket.getOutputStream());
       while (true) {
         final byte[] question = in.readNBytes(in.readUnsignedShort());
+        final Script then = script; // a test may change it once it sees the question
         questions.add(question);
         askers.add(socket.getRemoteSocketAddress());
-        script.onQuestion(
+        then.onQuestion(
             question,
             message -> {
               synchronized (out) {
