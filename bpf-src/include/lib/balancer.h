@@ -11,6 +11,7 @@
 #include "config/balancer_config.h"
 #include "lib/balanced_packet.h"
 #include "lib/balanced_relay.h"
+#include "lib/datagram_number.h"
 #include "lib/metrics.h"
 #include "lib/too_big.h"
 #include "maps/interface_map.h"
@@ -169,7 +170,7 @@ static __always_inline void outer_fill_ipv4(struct iphdr *outer, const struct ba
 	*(__u8 *)outer = IPV4_VERSION_AND_WORDS;
 	outer->tos = packet->traffic_class;
 	outer->tot_len = bpf_htons(packet->bytes + sizeof(*outer));
-	outer->id = packet->id_be;
+	outer->id = packet->dont_fragment ? packet->id_be : datagram_number(source, destination, IPPROTO_IPIP, 1);
 	outer->frag_off = packet->dont_fragment ? bpf_htons(IPV4_DONT_FRAGMENT) : 0;
 	outer->ttl = OUTER_HOPS;
 	outer->protocol = IPPROTO_IPIP;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * Identification numbers of whole IPv4 datagrams that get the address of another sender, and may be split behind this node
- * (RFC 6864, sections 4.1 and 4.2: one with DF needs no number of its own). They are counted for all senders together.
+ * Identification numbers of whole IPv4 datagrams that get the address of another sender, their own or in an outer header,
+ * and may be split behind this node (RFC 6864, sections 4.1 and 4.2: one with DF needs no number of its own). They are
+ * counted for all senders together.
  */
 #ifndef AGENT_LIB_DATAGRAM_NUMBER_H
 #define AGENT_LIB_DATAGRAM_NUMBER_H

@@ -11,6 +11,7 @@
 #ifndef AGENT_LIB_DIRECT_RETURN_H
 #define AGENT_LIB_DIRECT_RETURN_H
 
+#include "lib/datagram_number.h"
 #include "lib/endpoint_service.h"
 #include "lib/ip.h"
 #include "lib/metrics.h"
@@ -62,12 +63,12 @@ static __always_inline bool direct_wrap_ipv4(struct __sk_buff *skb, const struct
 	*(__u8 *)&outer = IPV4_VERSION_AND_WORDS;
 	outer.tos = ip.tos;
 	outer.tot_len = direct_length(skb->len - ETH_HLEN);
-	outer.id = ip.id;
 	outer.frag_off = ip.frag_off & bpf_htons(IPV4_DONT_FRAGMENT);
 	outer.ttl = OUTER_HOPS;
 	outer.protocol = IPPROTO_IPIP;
 	outer.saddr = by_stack ? ip.saddr : *(const __be32 *)entry->packets;
 	outer.daddr = *(const __be32 *)entry->rewrite_address;
+	outer.id = outer.frag_off ? ip.id : datagram_number(outer.saddr, outer.daddr, IPPROTO_IPIP, datagrams_of(skb));
 	outer.check = (__u16)~words_fold(words_fold((__u32)bpf_csum_diff(NULL, 0, (__be32 *)&outer, sizeof(outer), 0)));
 	return bpf_skb_store_bytes(skb, ETH_HLEN, &outer, sizeof(outer), 0);
 }

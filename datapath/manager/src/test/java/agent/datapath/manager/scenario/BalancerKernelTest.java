@@ -27,6 +27,7 @@ import agent.testkit.SpecialAddresses;
 import agent.types.IpAddress;
 import java.util.Arrays;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Set;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
@@ -152,6 +153,23 @@ class BalancerKernelTest {
                 .to(NEXT_HOP_MAC)
                 .from(node.macOf(BalancerNode.DEVICE))
                 .bytes());
+  }
+
+  /** Of outer datagrams that routers may split (RFC 6864, section 4.2). */
+  @Test
+  void shouldNumberTheOuterDatagramsOfAllClients() {
+    serve(Family.IPV4, UDP, PEER);
+    final Set<Integer> numbers = new HashSet<>();
+    for (int i = 0; i < 10; i++) {
+      for (final ScenarioHost client : List.of(FAR, STRANGER)) {
+        final IpPacket packet =
+            BalancerNode.received(client.ipv4, frontend(Family.IPV4)).id(4711).udp(CLIENT, PORT);
+        final BalancerOutcome outcome = node.receive(packet);
+        assertEquals(BalancerOutcome.TX, outcome.action(), outcome::toString);
+        assertTrue(numbers.add(BalancerOutcome.number(outcome.frame())), numbers::toString);
+      }
+    }
+    assertEquals(20, numbers.size());
   }
 
   @ParameterizedTest

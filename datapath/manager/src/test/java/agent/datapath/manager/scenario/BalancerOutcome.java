@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import agent.maps.layout.DropReason;
 import agent.testkit.ParsedPacket;
 import agent.types.IpAddress;
+import java.nio.ByteBuffer;
 import java.util.Arrays;
 
 /**
@@ -37,7 +38,10 @@ record BalancerOutcome(int action, byte[] sent, byte[] frame, DropReason counted
     assertEquals(reason, counted, this::toString);
   }
 
-  /** Asserts that the frame is another one, but for the flow label of IPv6, and is counted. */
+  /**
+   * Asserts that the frame is another one, but for the flow label of IPv6 and the identification of
+   * an outer header, and is counted.
+   */
   void becomes(int wantedAction, byte[] wanted) {
     assertEquals(wantedAction, action, this::toString);
     assertEquals(DropReason.NONE, counted, this::toString);
@@ -60,9 +64,27 @@ record BalancerOutcome(int action, byte[] sent, byte[] frame, DropReason counted
     return (frame[15] & 0xf) << 16 | (frame[16] & 0xff) << 8 | frame[17] & 0xff;
   }
 
-  /** Returns the frame without the flow label of its outer header of IPv6. */
+  /** Returns the frame with 1 as the number of an outer header of IPv4 that may be split. */
+  static byte[] withoutNumber(byte[] frame) {
+    final ByteBuffer packet = ByteBuffer.wrap(frame.clone());
+    if (packet.get(ETHERNET_BYTES) == 0x45 && packet.getShort(20) == 0 && packet.get(23) == 4) {
+      final int sum = (~packet.getShort(24) & 0xffff) + (~packet.getShort(18) & 0xffff) + 1;
+      packet.putShort(24, (short) ~((sum & 0xffff) + (sum >> 16))); // RFC 1624, equation 3
+      packet.putShort(18, (short) 1);
+    }
+    return packet.array();
+  }
+
+  /** Returns the identification of an IPv4 header. */
+  static int number(byte[] frame) {
+    return Short.toUnsignedInt(ByteBuffer.wrap(frame).getShort(18));
+  }
+
+  /**
+   * Returns the frame without the flow label of its outer header of IPv6, or without its number.
+   */
   static byte[] withoutLabel(byte[] frame) {
-    final byte[] copy = frame.clone();
+    final byte[] copy = withoutNumber(frame);
     if (copy[ETHERNET_BYTES] >> 4 == 6) {
       copy[15] &= (byte) 0xf0;
       copy[16] = 0;
