@@ -337,6 +337,7 @@ final class Daemon implements AutoCloseable {
   private PeriodicController maintain(NodeMasquerading masquerading, DatapathManager datapath) {
     final Repairs repairs = datapath.repairs();
     datapath.health().add(NodeMasquerading.MODULE, masquerading.health());
+    masquerading.addRefusals(datapath.ports());
     final ScheduledExecutorService thread =
         keep(
             Executors.newSingleThreadScheduledExecutor(

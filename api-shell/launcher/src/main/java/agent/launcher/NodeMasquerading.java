@@ -1,6 +1,7 @@
 package agent.launcher;
 
 import agent.datapath.manager.guard.Faults;
+import agent.datapath.manager.guard.PortShares;
 import agent.datapath.manager.guard.Repairs;
 import agent.datapath.manager.spec.SocketPorts;
 import agent.datapath.manager.thread.HealthBoard;
@@ -105,6 +106,11 @@ final class NodeMasquerading {
   Mode mode() {
     final Mode ofRules = rules.mode();
     return isOn && ofRules == Mode.DISABLED && routing.get().bypassesStack() ? Mode.BPF : ofRules;
+  }
+
+  /** Has the shares of ports tell what the rules refuse, too. */
+  void addRefusals(PortShares shares) {
+    shares.addRules(() -> rules.refused().overShare(), () -> rules.refused().withoutPort());
   }
 
   HealthBoard.Probe health() {

@@ -51,6 +51,8 @@ final class SystemCalls {
       handle("syscall", FunctionDescriptor.of(LONG, LONG, LONG, ValueLayout.ADDRESS, LONG));
   private static final MethodHandle SOCKET =
       handle("socket", FunctionDescriptor.of(INT, INT, INT, INT));
+  private static final MethodHandle BIND =
+      handle("bind", FunctionDescriptor.of(INT, INT, ValueLayout.ADDRESS, INT));
   private static final MethodHandle SENDTO =
       handle(
           "sendto",
@@ -220,6 +222,17 @@ final class SystemCalls {
     try (Arena arena = Arena.ofConfined()) {
       final MemorySegment state = arena.allocate(CAPTURED);
       return check("socket", state, (int) SOCKET.invokeExact(state, family, type, protocol));
+    } catch (Throwable failure) {
+      throw sneaky(failure);
+    }
+  }
+
+  /** Gives a socket its own address. */
+  static void bind(int fd, byte[] socketAddress) {
+    try (Arena arena = Arena.ofConfined()) {
+      final MemorySegment state = arena.allocate(CAPTURED);
+      final MemorySegment address = arena.allocateFrom(ValueLayout.JAVA_BYTE, socketAddress);
+      check("bind", state, (int) BIND.invokeExact(state, fd, address, socketAddress.length));
     } catch (Throwable failure) {
       throw sneaky(failure);
     }

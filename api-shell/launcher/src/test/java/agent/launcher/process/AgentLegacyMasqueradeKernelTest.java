@@ -17,7 +17,6 @@ import java.net.DatagramSocket;
 import java.net.InetAddress;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.locks.LockSupport;
@@ -261,25 +260,9 @@ class AgentLegacyMasqueradeKernelTest {
     assertAnswersAll(node.namespace(), address);
   }
 
-  /** Offers the tools of iptables alone, so that nft is not found. */
-  private void offerIptables() throws IOException {
-    for (final String tool :
-        List.of("iptables", "iptables-restore", "ip6tables", "ip6tables-restore")) {
-      final Path found =
-          List.of(System.getenv("PATH").split(":")).stream()
-              .map(directory -> Path.of(directory, tool))
-              .filter(Files::isExecutable)
-              .findFirst()
-              .orElseThrow(() -> new IllegalStateException("there is no " + tool));
-      final Path script =
-          Files.writeString(programs.resolve(tool), "#!/bin/sh\nexec %s \"$@\"\n".formatted(found));
-      Files.setPosixFilePermissions(script, PosixFilePermissions.fromString("rwxr-xr-x"));
-    }
-  }
-
   @Test
   void shouldMasqueradeByIptablesWithoutNft() throws Exception {
-    offerIptables();
+    IptablesPrograms.offer(programs, "");
     node.namespace().exec("iptables", "-t", "nat", "-A", "POSTROUTING", "-d", "10.9.9.9");
     final AgentProcess agent = node.launchWithPrograms(programs, OPTIONS).ready();
     final TestWorkload alice = node.workload(agent, "alice", "app=alice");

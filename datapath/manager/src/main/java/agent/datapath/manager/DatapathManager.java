@@ -181,13 +181,12 @@ public final class DatapathManager implements AutoCloseable {
     createConductor(pins, loaderAgent);
     attachDevices(pins, loader, constants, loaderAgent);
     createServices(pins, loaderAgent);
-    redirects = new Redirects(conductor, context, maps, faults, repairs, pins, loaderAgent::load);
-    guard.add(redirects);
+    redirects =
+        guard.add(
+            new Redirects(conductor, context, maps, faults, repairs, pins, loaderAgent::load));
     metrics = new KernelMetrics(maps.get(NodeMaps.METRICS));
-    final DropWatch drops = guard.add(new DropWatch(metrics, context.nanoClock()));
-    health.add(HealthModules.DROPS, drops);
-    ports = resources.add(PortShares.of(maps.get(NodeMaps.PORT_USAGE), context.nanoClock()));
-    guard.add(ports);
+    health.add(HealthModules.DROPS, guard.add(new DropWatch(metrics, context.nanoClock())));
+    ports = guard.add(resources.add(PortShares.of(maps, context.nanoClock())));
     health.add(PortShares.MODULE, ports);
     startAgents(loader, constants, loaderAgent);
   }
@@ -195,8 +194,7 @@ public final class DatapathManager implements AutoCloseable {
   /** Creates the conductor and the objects that its thread owns. */
   private void createConductor(Pins pins, LoaderAgent loaderAgent) {
     conductor = new DatapathConductor(context.nanoClock(), this::reconcile);
-    hooks = new HookGuard(conductor, faults, repairs);
-    guard.add(hooks);
+    hooks = guard.add(new HookGuard(conductor, faults, repairs));
     final VerdictGenerations generations =
         new VerdictGenerations(maps.get(NodeMaps.GENERATIONS), faults, repairs);
     final InterfaceCells cells =
@@ -458,6 +456,11 @@ public final class DatapathManager implements AutoCloseable {
   /** Returns the faults that exist now in the kernel objects of endpoints. */
   public EndpointFaults endpointFaults() {
     return faults;
+  }
+
+  /** Returns the shares of masqueraded flows, to which rules of the stack add what they refuse. */
+  public PortShares ports() {
+    return ports;
   }
 
   /** Returns the counters of what was found different in the kernel and repaired. */

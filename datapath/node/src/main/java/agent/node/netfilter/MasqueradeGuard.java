@@ -12,7 +12,8 @@ import org.apache.logging.log4j.Logger;
 /**
  * Keeps the rules by which the stack masquerades what workloads send, while they are wanted, and
  * removes them while they are not. {@link #keep} is for one thread, in the network namespace of the
- * node, which may wait for programs of the node; {@link #mode} is for any thread.
+ * node, which may wait for programs of the node; {@link #mode} and {@link #refused} are for any
+ * thread.
  */
 public final class MasqueradeGuard {
   private static final Logger LOGGER = LogManager.getLogger(MasqueradeGuard.class);
@@ -59,6 +60,8 @@ public final class MasqueradeGuard {
   private String expected = "";
   private boolean isRemoved;
   private volatile Mode mode = Mode.DISABLED;
+  private Refusals counted = Refusals.NONE;
+  private volatile Refusals refused = Refusals.NONE;
 
   /**
    * Creates a guard that has done nothing yet.
@@ -93,6 +96,18 @@ public final class MasqueradeGuard {
   /** Returns by what rules the stack masquerades now. */
   public Mode mode() {
     return mode;
+  }
+
+  /** Returns what the rules have dropped since this object was created. */
+  public Refusals refused() {
+    return refused;
+  }
+
+  /** Reads what the rules have dropped. */
+  private void count() {
+    final Refusals now = installed.refused();
+    refused = refused.plus(now, counted);
+    counted = now;
   }
 
   /**
@@ -130,6 +145,7 @@ public final class MasqueradeGuard {
         return; // the fault stays until the next call finds the rules in order
       }
     }
+    count();
     observer.inOrder();
   }
 
@@ -150,6 +166,7 @@ public final class MasqueradeGuard {
         expected = installed(table);
         installed = table;
         mode = table.mode();
+        counted = Refusals.NONE;
         removeAllBut(table);
         return;
       } catch (OperationException failure) {

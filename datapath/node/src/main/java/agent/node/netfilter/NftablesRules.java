@@ -5,6 +5,7 @@ import agent.bindings.Errno;
 import agent.bindings.NetlinkException;
 import agent.node.netfilter.MasqueradeGuard.Mode;
 import agent.node.netlink.ChainMessage;
+import agent.node.netlink.CounterMessage;
 import agent.node.netlink.NetfilterNetlink;
 import agent.types.OperationException;
 import java.util.List;
@@ -12,24 +13,6 @@ import java.util.List;
 /** Rules in a table of nftables that is the agent's alone, replaced in one transaction. */
 public final class NftablesRules implements RuleTable {
   private static final String TABLE = "agent_masquerade";
-  private static final int BEFORE_OTHERS = 90;
-  private static final int AFTER_OTHERS = 110;
-
-  /**
-   * How many flows each workload has to a port of a host. Where there are more than the set holds,
-   * the kernel removes those of which all flows have ended, and counts no others.
-   */
-  private static final String COUNTS =
-      """
-      \tset flows%1$s {
-      \t\ttype ipv%1$s_addr . ipv%1$s_addr . inet_service;
-      \t\tflags dynamic;
-      \t\tsize 65535;
-      \t}
-      """;
-
-  private static final String PORTS = "meta l4proto { tcp, udp } ";
-
   private final NodeCommand command;
   private int readGeneration = -1;
 
@@ -49,40 +32,7 @@ public final class NftablesRules implements RuleTable {
 
   /** Returns a transaction that leaves these rules alone in the table. */
   static String text(MasqueradeRules rules) {
-    final MasqueradePorts ports = rules.ports();
-    final StringBuilder text = new StringBuilder(removal());
-    text.append("table inet ").append(TABLE).append(" {\n");
-    for (final MasqueradedRange range : rules.ranges()) {
-      text.append(COUNTS.formatted(version(range)));
-    }
-    text.append("\tchain postrouting {\n");
-    text.append("\t\ttype nat hook postrouting priority ")
-        .append(rules.areFirst() ? BEFORE_OTHERS : AFTER_OTHERS)
-        .append("; policy accept;\n");
-    for (final MasqueradedRange range : rules.ranges()) {
-      final String family = range.sources().isIpv4() ? "ip" : "ip6";
-      final String from = "\t\t" + family + " saddr " + range.sources() + " ";
-      range.own().forEach(own -> rule(text, "\t\t" + family + " saddr " + own + " return"));
-      range.excluded().forEach(to -> rule(text, from + family + " daddr " + to + " return"));
-      rule(text, from + "tcp flags & (fin | syn | rst | ack) != syn return");
-      rule(
-          text,
-          from
-              + PORTS
-              + "add @flows%d { %s saddr . %s daddr . th dport ct count over %d } counter drop"
-                  .formatted(version(range), family, family, ports.share()));
-      rule(text, from + PORTS + "masquerade to :" + ports.range());
-      rule(text, from + "masquerade");
-    }
-    return text.append("\t}\n}\n").toString();
-  }
-
-  private static int version(MasqueradedRange range) {
-    return range.sources().isIpv4() ? 4 : 6;
-  }
-
-  private static void rule(StringBuilder text, String rule) {
-    text.append(rule).append('\n');
+    return removal() + NftablesText.of(rules, TABLE);
   }
 
   /** Returns commands that remove the table, whether it is there or not. */
@@ -99,7 +49,8 @@ public final class NftablesRules implements RuleTable {
     final NodeCommand.Result result = command.run(List.of("nft", "-f", "-"), text);
     if (!result.succeeded()) {
       throw new OperationException(
-          "nftables (nft; CONFIG_NF_TABLES_INET, CONFIG_NFT_MASQ, CONFIG_NFT_CONNLIMIT): "
+          "nftables (nft; CONFIG_NF_TABLES_INET, CONFIG_NFT_MASQ, CONFIG_NFT_CONNLIMIT,"
+              + " CONFIG_NFT_FIB_INET, CONFIG_NF_CONNTRACK_ZONES): "
               + result.reason());
     }
   }
@@ -116,6 +67,24 @@ public final class NftablesRules implements RuleTable {
       throw new OperationException("nftables: " + result.reason());
     }
     return "";
+  }
+
+  @Override
+  public Refusals refused() {
+    try (NetfilterNetlink netfilter = NetfilterNetlink.open()) {
+      final List<CounterMessage> counters = netfilter.counters();
+      return new Refusals(
+          packets(counters, NftablesText.OVER_SHARE), packets(counters, NftablesText.WITHOUT_PORT));
+    } catch (BindingsException failure) {
+      throw new OperationException("nftables: " + failure.getMessage(), failure);
+    }
+  }
+
+  private static long packets(List<CounterMessage> counters, String name) {
+    return counters.stream()
+        .filter(counter -> counter.table().equals(TABLE) && counter.name().equals(name))
+        .mapToLong(CounterMessage::packets)
+        .sum();
   }
 
   @Override

@@ -22,6 +22,13 @@ interface RuleTable {
    */
   String read();
 
+  /**
+   * Returns what the rules have dropped since they were installed.
+   *
+   * @throws agent.types.OperationException where that cannot be read
+   */
+  Refusals refused();
+
   /** Returns whether the rules may differ from those that were read last. */
   boolean mayHaveChanged();
 

@@ -67,6 +67,11 @@ public final class NetfilterNetlink implements AutoCloseable {
     return socket.query(ChainMessage.list(), ChainMessage::decode);
   }
 
+  /** Returns the named counters of the tables of all families. */
+  public List<CounterMessage> counters() {
+    return socket.query(CounterMessage.list(), CounterMessage::decode);
+  }
+
   @Override
   public void close() {
     socket.close();

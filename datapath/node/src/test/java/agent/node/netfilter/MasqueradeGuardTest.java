@@ -1,6 +1,7 @@
 package agent.node.netfilter;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -8,6 +9,9 @@ import agent.node.netfilter.MasqueradeGuard.Mode;
 import agent.types.IpAddress;
 import agent.types.OperationException;
 import agent.types.Prefix;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -35,6 +39,7 @@ class MasqueradeGuardTest {
     String content = "";
     String refusal;
     int installs;
+    Refusals dropped = Refusals.NONE;
 
     Table(Mode mode) {
       this.mode = mode;
@@ -51,12 +56,18 @@ class MasqueradeGuardTest {
         throw new OperationException(refusal);
       }
       installs++;
+      dropped = Refusals.NONE;
       content = "a masquerade\nb MASQUERADE";
     }
 
     @Override
     public String read() {
       return content;
+    }
+
+    @Override
+    public Refusals refused() {
+      return dropped;
     }
 
     @Override
@@ -162,6 +173,23 @@ class MasqueradeGuardTest {
   }
 
   @Test
+  void shouldAddUpWhatRulesHaveDroppedAlsoOverTheirRepair() {
+    guard.keep(log);
+    first.dropped = new Refusals(3, 40);
+    guard.keep(log);
+    guard.keep(log);
+    assertEquals(new Refusals(3, 40), guard.refused());
+    first.content = "";
+    guard.keep(log);
+    first.dropped = new Refusals(2, 41);
+    guard.keep(log);
+    assertEquals(new Refusals(5, 81), guard.refused());
+    first.dropped = new Refusals(7, 1); // installed again by another program
+    guard.keep(log);
+    assertEquals(new Refusals(10, 82), guard.refused());
+  }
+
+  @Test
   void shouldNotSayThatItMasqueradesWhereTheRulesAreNotInForce() {
     first.refusal = null;
     final Table broken =
@@ -211,50 +239,24 @@ class MasqueradeGuardTest {
     assertTrue(first.content.isEmpty());
   }
 
+  /** Returns a file beside this class. */
+  private static String resource(String name) throws IOException {
+    try (InputStream file = MasqueradeGuardTest.class.getResourceAsStream(name)) {
+      return new String(file.readAllBytes(), StandardCharsets.UTF_8);
+    }
+  }
+
   @Test
-  void shouldWriteATransactionOfNftables() {
-    assertEquals(
-        """
-        add table inet agent_masquerade
-        delete table inet agent_masquerade
-        table inet agent_masquerade {
-        	set flows4 {
-        		type ipv4_addr . ipv4_addr . inet_service;
-        		flags dynamic;
-        		size 65535;
-        	}
-        	set flows6 {
-        		type ipv6_addr . ipv6_addr . inet_service;
-        		flags dynamic;
-        		size 65535;
-        	}
-        	chain postrouting {
-        		type nat hook postrouting priority 90; policy accept;
-        		ip saddr 10.5.0.1 return
-        		ip saddr 10.5.0.0/24 ip daddr 0.0.0.0/8 return
-        		ip saddr 10.5.0.0/24 ip daddr 10.0.0.0/8 return
-        		ip saddr 10.5.0.0/24 ip daddr 10.5.0.0/24 return
-        		ip saddr 10.5.0.0/24 ip daddr 127.0.0.0/8 return
-        		ip saddr 10.5.0.0/24 ip daddr 169.254.0.0/16 return
-        		ip saddr 10.5.0.0/24 ip daddr 224.0.0.0/3 return
-        		ip saddr 10.5.0.0/24 tcp flags & (fin | syn | rst | ack) != syn return
-        		ip saddr 10.5.0.0/24 meta l4proto { tcp, udp } add @flows4 { ip saddr . ip daddr . th dport ct count over 7936 } counter drop
-        		ip saddr 10.5.0.0/24 meta l4proto { tcp, udp } masquerade to :1024-32767
-        		ip saddr 10.5.0.0/24 masquerade
-        		ip6 saddr fd00:5::1 return
-        		ip6 saddr fd00:5::/96 ip6 daddr ::/96 return
-        		ip6 saddr fd00:5::/96 ip6 daddr fd00:5::/96 return
-        		ip6 saddr fd00:5::/96 ip6 daddr fe80::/10 return
-        		ip6 saddr fd00:5::/96 ip6 daddr ff00::/8 return
-        		ip6 saddr fd00:5::/96 tcp flags & (fin | syn | rst | ack) != syn return
-        		ip6 saddr fd00:5::/96 meta l4proto { tcp, udp } add @flows6 { ip6 saddr . ip6 daddr . th dport ct count over 7936 } counter drop
-        		ip6 saddr fd00:5::/96 meta l4proto { tcp, udp } masquerade to :1024-32767
-        		ip6 saddr fd00:5::/96 masquerade
-        	}
-        }
-        """,
-        NftablesRules.text(RULES));
+  void shouldWriteATransactionOfNftables() throws IOException {
+    assertEquals(resource("masquerade.nft"), NftablesRules.text(RULES));
     assertTrue(NftablesRules.text(LAST).contains("priority 110;"));
+  }
+
+  @Test
+  void shouldWriteNothingOfAFamilyThatTheNodeLacks() {
+    final String text = NftablesRules.text(new MasqueradeRules(List.of(IPV6), true, PORTS));
+    assertTrue(text.contains("ip6 saddr fd00:5::/96 masquerade\n"), text);
+    assertFalse(text.contains("ip saddr") || text.contains("ipv4") || text.contains("${"), text);
   }
 
   @Test
@@ -267,31 +269,24 @@ class MasqueradeGuardTest {
   }
 
   @Test
-  void shouldWriteRulesOfIptables() {
-    final String chain =
-        """
-        *nat
-        :AGENT-MASQUERADE - [0:0]
-        -A AGENT-MASQUERADE ! -s 10.5.0.0/24 -j RETURN
-        -A AGENT-MASQUERADE -s 10.5.0.1 -j RETURN
-        -A AGENT-MASQUERADE -d 0.0.0.0/8 -j RETURN
-        -A AGENT-MASQUERADE -d 10.0.0.0/8 -j RETURN
-        -A AGENT-MASQUERADE -d 10.5.0.0/24 -j RETURN
-        -A AGENT-MASQUERADE -d 127.0.0.0/8 -j RETURN
-        -A AGENT-MASQUERADE -d 169.254.0.0/16 -j RETURN
-        -A AGENT-MASQUERADE -d 224.0.0.0/3 -j RETURN
-        -A AGENT-MASQUERADE -p tcp -m tcp ! --tcp-flags FIN,SYN,RST,ACK SYN -j RETURN
-        -A AGENT-MASQUERADE -p tcp -j MASQUERADE --to-ports 1024-32767
-        -A AGENT-MASQUERADE -p udp -j MASQUERADE --to-ports 1024-32767
-        -A AGENT-MASQUERADE -j MASQUERADE
-        """;
+  void shouldWriteRulesOfIptables() throws IOException {
+    final String first = resource("masquerade.iptables");
+    assertEquals(first, IptablesRules.text(IPV4, RULES, 0, 0));
+    final String hook = "POSTROUTING -j AGENT-MASQUERADE\n";
+    final String mangle = "-D " + hook + "-A " + hook + "COMMIT\n*nat";
+    final String nat = ("-D " + hook).repeat(2) + "-A " + hook + "COMMIT\n";
     assertEquals(
-        chain + "-I POSTROUTING -j AGENT-MASQUERADE\nCOMMIT\n", IptablesRules.text(IPV4, RULES, 0));
-    assertEquals(
-        chain
-            + "-D POSTROUTING -j AGENT-MASQUERADE\n".repeat(2)
-            + "-A POSTROUTING -j AGENT-MASQUERADE\nCOMMIT\n",
-        IptablesRules.text(IPV4, LAST, 2));
+        first
+            .replace("-I " + hook + "COMMIT\n*nat", mangle)
+            .replace("-I " + hook + "COMMIT\n", nat),
+        IptablesRules.text(IPV4, LAST, 1, 2));
+    final String ipv6 = IptablesRules.text(IPV6, RULES, 0, 0);
+    assertTrue(ipv6.contains("-p ipv6-icmp -g AGENT-MASQUERADE-SHARE\n"), ipv6);
+    assertTrue(
+        ipv6.contains(
+            "-d ::a/::f -m connlimit --connlimit-above 7936 --connlimit-mask 128 --connlimit-saddr"
+                + " -j DROP\n"),
+        ipv6);
   }
 
   @Test
@@ -303,7 +298,8 @@ class MasqueradeGuardTest {
               return new NodeCommand.Result(1, "\n  Error: not supported  \nmasquerade\n");
             });
     assertEquals(
-        "nftables (nft; CONFIG_NF_TABLES_INET, CONFIG_NFT_MASQ, CONFIG_NFT_CONNLIMIT): Error: not supported",
+        "nftables (nft; CONFIG_NF_TABLES_INET, CONFIG_NFT_MASQ, CONFIG_NFT_CONNLIMIT,"
+            + " CONFIG_NFT_FIB_INET, CONFIG_NF_CONNTRACK_ZONES): Error: not supported",
         assertThrows(OperationException.class, () -> nft.install(RULES)).getMessage());
     final NftablesRules silent = new NftablesRules((c, input) -> new NodeCommand.Result(3, ""));
     assertTrue(

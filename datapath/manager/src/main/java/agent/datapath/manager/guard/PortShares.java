@@ -1,17 +1,19 @@
 package agent.datapath.manager.guard;
 
+import agent.datapath.manager.load.NodeMapSet;
 import agent.datapath.manager.spec.DatapathStatus;
 import agent.datapath.manager.thread.HealthBoard;
-import agent.maps.kernel.BpfMap;
+import agent.maps.kernel.NodeMaps;
 import agent.maps.kernel.PortUsageArray;
 import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
 import org.agrona.concurrent.NanoClock;
 
 /**
  * Tells which endpoints have used up their share of the ports of masqueraded flows: their half-open
- * flows have lost their ports to later ones, or flows have found none. The health says so until
- * nothing of that has been counted for half a minute. Read by any thread, until {@link #close} and
- * after it.
+ * flows have lost their ports to later ones, or flows have found none, also by rules where the
+ * stack masquerades. The health says so until nothing of that has been counted for half a minute.
+ * Read by any thread, until {@link #close} and after it.
  */
 public final class PortShares implements Check, HealthBoard.Probe, AutoCloseable {
   /** Its health module. */
@@ -23,6 +25,10 @@ public final class PortShares implements Check, HealthBoard.Probe, AutoCloseable
   private final NanoClock clock;
   private final long[] replacedBefore;
   private final long[] refusedBefore;
+  private LongSupplier overShare = () -> 0;
+  private LongSupplier withoutPort = () -> 0;
+  private long overShareBefore;
+  private long withoutPortBefore;
   private long seen;
   private long seenNs;
   private boolean isTelling;
@@ -41,18 +47,38 @@ public final class PortShares implements Check, HealthBoard.Probe, AutoCloseable
     begin();
   }
 
-  /** Watches the counters of a map, which stays open. */
-  public static PortShares of(BpfMap map, NanoClock clock) {
-    return new PortShares(new PortUsageArray(map), clock);
+  /** Watches the counters of the node's map, which stays open. */
+  public static PortShares of(NodeMapSet maps, NanoClock clock) {
+    return new PortShares(new PortUsageArray(maps.get(NodeMaps.PORT_USAGE)), clock);
+  }
+
+  /**
+   * Counts what rules of the stack refuse, too.
+   *
+   * @param overShare reads how many packets they have dropped beyond the share of a workload
+   * @param withoutPort reads how many of protocols without ports they have dropped
+   */
+  public synchronized void addRules(LongSupplier overShare, LongSupplier withoutPort) {
+    this.overShare = overShare;
+    this.withoutPort = withoutPort;
+    begin();
+  }
+
+  private long refusedByRules() {
+    return overShare.getAsLong() + withoutPort.getAsLong();
   }
 
   private long counted() {
-    return usage.replaced(PortUsageArray.NODE) + usage.refused(PortUsageArray.NODE);
+    return usage.replaced(PortUsageArray.NODE)
+        + usage.refused(PortUsageArray.NODE)
+        + refusedByRules();
   }
 
   /** Takes the present counts as those before what is reported. */
   private void begin() {
     seen = counted();
+    overShareBefore = overShare.getAsLong();
+    withoutPortBefore = withoutPort.getAsLong();
     for (int id = 0; id < replacedBefore.length; id++) {
       replacedBefore[id] = usage.replaced(id);
       refusedBefore[id] = usage.refused(id);
@@ -87,10 +113,20 @@ public final class PortShares implements Check, HealthBoard.Probe, AutoCloseable
       for (int id = 0; id < replacedBefore.length; id++) {
         append(text, id, usage.replaced(id) - replacedBefore[id], usage.refused(id));
       }
+      append(text, ", ", overShare.getAsLong() - overShareBefore, "beyond a workload's share");
+      text.insert(0, text.isEmpty() ? "" : "share of the ports is used up: ");
+      append(text, "; ", withoutPort.getAsLong() - withoutPortBefore, "of protocols without ports");
     }
     return text.isEmpty()
         ? HealthBoard.Reading.ok("no endpoint has used up its share of the ports")
-        : HealthBoard.Reading.degraded("share of the ports is used up: " + text);
+        : HealthBoard.Reading.degraded(text.toString());
+  }
+
+  private static void append(StringBuilder text, String separator, long packets, String what) {
+    if (packets != 0) {
+      text.append(text.isEmpty() ? "" : separator).append("rules of the stack refused ");
+      text.append(packets).append(" packets ").append(what);
+    }
   }
 
   private void append(StringBuilder text, int id, long replaced, long refusedNow) {
@@ -108,7 +144,8 @@ public final class PortShares implements Check, HealthBoard.Probe, AutoCloseable
     return isClosed
         ? new DatapathStatus.Ports(0, 0)
         : new DatapathStatus.Ports(
-            usage.replaced(PortUsageArray.NODE), usage.refused(PortUsageArray.NODE));
+            usage.replaced(PortUsageArray.NODE),
+            usage.refused(PortUsageArray.NODE) + refusedByRules());
   }
 
   /** Unmaps the counts. */

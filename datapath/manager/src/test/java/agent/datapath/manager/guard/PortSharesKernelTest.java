@@ -12,6 +12,7 @@ import agent.maps.kernel.PortUsageArray;
 import agent.maps.kernel.ShippedMaps;
 import agent.maps.layout.PortUsageFlyweight;
 import agent.testkit.KernelTest;
+import java.util.concurrent.atomic.AtomicLong;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -72,6 +73,29 @@ class PortSharesKernelTest {
                   + " refused)"),
           shares.read());
       assertEquals(new DatapathStatus.Ports(107, 3), shares.status());
+    }
+  }
+
+  @Test
+  void shouldTellWhatRulesOfTheStackRefuse() {
+    final AtomicLong overShare = new AtomicLong(40); // before anything was asked
+    final AtomicLong withoutPort = new AtomicLong(50);
+    try (PortShares shares = new PortShares(new PortUsageArray(map), () -> nowNs)) {
+      shares.addRules(overShare::get, withoutPort::get);
+      assertEquals(OK, shares.read());
+      withoutPort.addAndGet(4);
+      final String portless = "rules of the stack refused 4 packets of protocols without ports";
+      assertEquals(Reading.degraded(portless), shares.read());
+      overShare.addAndGet(3);
+      assertEquals(
+          Reading.degraded(
+              "share of the ports is used up: rules of the stack refused 3 packets beyond a"
+                  + " workload's share; "
+                  + portless),
+          shares.read());
+      assertEquals(new DatapathStatus.Ports(0, 97), shares.status());
+      nowNs += 30 * SECOND;
+      assertEquals(OK, shares.read());
     }
   }
 
