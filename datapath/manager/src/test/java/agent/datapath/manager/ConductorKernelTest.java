@@ -166,7 +166,7 @@ class ConductorKernelTest {
     final PolicyMap policy = new PolicyMap(map("policy_00009"));
     assertTrue(policy.lookup(1, 0, TCP, 80, 64) < 0, "the delete of an allow is still executed");
     assertTrue(policy.lookup(99_998, 0, TCP, 80, 64) < 0, "the insert of an allow is skipped");
-    final long deadline = System.currentTimeMillis() + 5000;
+    final long deadline = System.currentTimeMillis() + 30_000;
     while (manager.mirrors().unrealised() > 0 && System.currentTimeMillis() < deadline) {
       Thread.sleep(20);
     }

@@ -77,7 +77,7 @@ class EventsKernelTest {
     assertEquals(
         TcpConnection.Outcome.UNANSWERED,
         TcpConnection.attempt(client.namespace(), server.ipv4(), 4321, 300));
-    final Seen first = seen.poll(5, TimeUnit.SECONDS);
+    final Seen first = seen.poll(20, TimeUnit.SECONDS);
     assertNotNull(first);
     assertEquals(
         new Seen(
@@ -106,7 +106,7 @@ class EventsKernelTest {
     await(manager.events().subscribe(second));
     assertEquals(EndpointOption.DROP_NOTIFICATION.number(), notifications());
     TcpConnection.attempt(client.namespace(), server.ipv4(), 4321, 300);
-    assertEquals(EventType.DROP.number(), seen.poll(5, TimeUnit.SECONDS));
+    assertEquals(EventType.DROP.number(), seen.poll(20, TimeUnit.SECONDS));
     manager.events().unsubscribe(first);
     await(manager.endpoints().known());
     assertEquals(EndpointOption.DROP_NOTIFICATION.number(), notifications());
@@ -139,18 +139,18 @@ class EventsKernelTest {
         };
     await(manager.events().subscribe(plain));
     TcpConnection.attempt(client.namespace(), server.ipv4(), 4321, 300);
-    assertEquals(0, captured.poll(5, TimeUnit.SECONDS));
+    assertEquals(0, captured.poll(20, TimeUnit.SECONDS));
     await(manager.events().subscribe(capturing));
     Thread.sleep(50);
     captured.clear();
     TcpConnection.attempt(client.namespace(), server.ipv4(), 4321, 300);
-    assertTrue(captured.poll(5, TimeUnit.SECONDS) >= 54, "headers of Ethernet, IPv4 and TCP");
+    assertTrue(captured.poll(20, TimeUnit.SECONDS) >= 54, "headers of Ethernet, IPv4 and TCP");
     manager.events().unsubscribe(capturing);
     await(manager.endpoints().known());
     Thread.sleep(50);
     captured.clear();
     TcpConnection.attempt(client.namespace(), server.ipv4(), 4321, 300);
-    assertEquals(0, captured.poll(5, TimeUnit.SECONDS));
+    assertEquals(0, captured.poll(20, TimeUnit.SECONDS));
     manager.repairs().forEach((kind, repaired) -> assertEquals(0, repaired, kind + " repaired"));
   }
 
@@ -171,7 +171,7 @@ class EventsKernelTest {
                             && recorded.timestampNs() == event.timestampNs()
                             && recorded.destinationPort() == event.destinationPort())));
     TcpConnection.attempt(client.namespace(), server.ipv4(), 4321, 300);
-    assertEquals(true, seen.poll(5, TimeUnit.SECONDS));
+    assertEquals(true, seen.poll(20, TimeUnit.SECONDS));
     assertEquals(manager.events().received(), flows.position());
   }
 
@@ -183,7 +183,7 @@ class EventsKernelTest {
     TcpConnection.attempt(client.namespace(), server.ipv4(), 4321, 300);
     final FlowRing flows = manager.events().flows();
     final UnsafeBuffer copy = new UnsafeBuffer(new byte[FlowEventFlyweight.LENGTH]);
-    final long endNs = System.nanoTime() + TimeUnit.SECONDS.toNanos(5);
+    final long endNs = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
     while (!flows.read(0, copy, 0)) {
       assertTrue(System.nanoTime() < endNs, "no event is recorded");
       Thread.sleep(2);
@@ -215,7 +215,7 @@ class EventsKernelTest {
             });
     await(manager.events().subscribe(event -> seen.offer(event.type())));
     TcpConnection.attempt(client.namespace(), server.ipv4(), 4321, 300);
-    assertEquals(EventType.DROP.number(), seen.poll(5, TimeUnit.SECONDS));
+    assertEquals(EventType.DROP.number(), seen.poll(20, TimeUnit.SECONDS));
   }
 
   @Test

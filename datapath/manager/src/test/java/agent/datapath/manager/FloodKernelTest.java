@@ -43,6 +43,7 @@ class FloodKernelTest {
   private static final String NOBODY4 = "198.51.100.7";
   private static final String NOBODY6 = "2001:db8:7::7";
   private static final int TIMEOUT_MS = 5000;
+  private static final int HEARD_MS = 2000;
 
   private final ManagerTestNode node = new ManagerTestNode();
   private final List<AutoCloseable> open = new ArrayList<>();
@@ -91,11 +92,13 @@ class FloodKernelTest {
       attach(manager);
       assertEquals(ModuleHealth.Level.OK, shares(manager).level());
       int sent = 0;
+      ModuleHealth flooded;
       do { // a round of the sweeps may end between the flood and the reading
         assertTrue(sent++ < 20);
         flood(number -> packet(NOBODY4).tcp(port(number), 80).syn().bytes());
-      } while (shares(manager).level() != ModuleHealth.Level.DEGRADED);
-      final String message = shares(manager).message();
+        flooded = shares(manager);
+      } while (flooded.level() != ModuleHealth.Level.DEGRADED);
+      final String message = flooded.message();
       assertTrue(message.startsWith("endpoint " + FLOODER + " ("), message);
       final long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
       while (shares(manager).level() != ModuleHealth.Level.OK && System.nanoTime() < deadline) {
@@ -172,7 +175,7 @@ class FloodKernelTest {
     }
     int heard = 0;
     for (final Socket[] pair : pairs) {
-      pair[0].setSoTimeout(500);
+      pair[0].setSoTimeout(HEARD_MS);
       try {
         heard += pair[0].getInputStream().read() == 7 ? 1 : 0;
       } catch (SocketTimeoutException cut) {
@@ -210,7 +213,7 @@ class FloodKernelTest {
     int heard = 0;
     for (final DatagramSocket[] pair : pairs) {
       pair[1].send(new DatagramPacket(new byte[] {3}, 1));
-      pair[0].setSoTimeout(500);
+      pair[0].setSoTimeout(HEARD_MS);
       try {
         pair[0].receive(new DatagramPacket(new byte[8], 8));
         heard++;

@@ -11,6 +11,7 @@ import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.EntryBuffer;
 import agent.maps.kernel.MapCursor;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
@@ -39,14 +40,13 @@ final class GuardWatch {
     return found[0];
   }
 
-  /** Waits until the endpoint has a fault, and returns it. */
+  /** Waits until the endpoint has a fault, and returns it: it is reported until it is repaired. */
   Fault awaitFault(int endpointId) {
+    final List<Fault> seen = new ArrayList<>();
     until(
-        () -> !manager.endpointFaults().of(endpointId).isEmpty(),
+        () -> seen.addAll(manager.endpointFaults().of(endpointId)),
         () -> "endpoint " + endpointId + " has no fault, " + module());
-    final List<Fault> faults = manager.endpointFaults().of(endpointId);
-    assertTrue(!faults.isEmpty(), "the fault is reported until its repair is verified");
-    return faults.getFirst();
+    return seen.getFirst();
   }
 
   /** Waits until this many objects were repaired. */

@@ -58,6 +58,7 @@ class MasqueradeExhaustionKernelTest {
   private static final int TABLE = 131_072;
   private static final int LIFETIME_SEC = 2;
   private static final int TIMEOUT_MS = 400; // before a SYN is sent again
+  private static final int ANSWERED_MS = 5000;
   private static final long LIMIT_NS = TimeUnit.SECONDS.toNanos(20);
   private static final long HOUR_NS = TimeUnit.HOURS.toNanos(1);
 
@@ -76,14 +77,14 @@ class MasqueradeExhaustionKernelTest {
           socket.bind(new InetSocketAddress(port));
           socket.connect(server(), TIMEOUT_MS);
           socket.setTcpNoDelay(true);
-          socket.setSoTimeout(TIMEOUT_MS);
         } catch (IOException refused) {
           socket.close();
           throw refused;
         }
         return new Flow(
             socket,
-            number -> {
+            (number, withinMs) -> {
+              socket.setSoTimeout(withinMs);
               socket.getOutputStream().write(number);
               return socket.getInputStream().read();
             });
@@ -99,10 +100,10 @@ class MasqueradeExhaustionKernelTest {
       Flow connect(int port) throws IOException {
         final DatagramSocket socket = new DatagramSocket(port);
         socket.connect(server());
-        socket.setSoTimeout(TIMEOUT_MS);
         return new Flow(
             socket,
-            number -> {
+            (number, withinMs) -> {
+              socket.setSoTimeout(withinMs);
               socket.send(new DatagramPacket(new byte[] {(byte) number}, 1));
               final DatagramPacket answer = new DatagramPacket(new byte[1], 1);
               socket.receive(answer);
@@ -129,15 +130,15 @@ class MasqueradeExhaustionKernelTest {
     }
   }
 
-  /** Sends a number and returns the one that is answered. */
+  /** Sends a number and returns the one that is answered in time. */
   @FunctionalInterface
   private interface Exchange {
-    int of(int number) throws IOException;
+    int of(int number, int withinMs) throws IOException;
   }
 
   private record Flow(Closeable socket, Exchange exchange) {
-    private void assertGoesOn(int number) throws IOException {
-      assertEquals(number, exchange.of(number));
+    private void assertGoesOn(int number, int withinMs) throws IOException {
+      assertEquals(number, exchange.of(number, withinMs));
     }
   }
 
@@ -239,7 +240,7 @@ class MasqueradeExhaustionKernelTest {
       return false;
     }
     try {
-      flow.assertGoesOn(9);
+      flow.assertGoesOn(9, protocol == Protocol.TCP ? ANSWERED_MS : TIMEOUT_MS);
       flows.add(flow);
       return true;
     } catch (SocketTimeoutException unanswered) {
@@ -250,7 +251,7 @@ class MasqueradeExhaustionKernelTest {
 
   private void assertAllGoOn(int number) throws IOException {
     for (final Flow flow : flows) {
-      flow.assertGoesOn(number);
+      flow.assertGoesOn(number, ANSWERED_MS);
     }
   }
 
