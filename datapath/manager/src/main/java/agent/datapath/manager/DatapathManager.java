@@ -181,9 +181,8 @@ public final class DatapathManager implements AutoCloseable {
     createConductor(pins, loaderAgent);
     attachDevices(pins, loader, constants, loaderAgent);
     createServices(pins, loaderAgent);
-    redirects =
-        guard.add(
-            new Redirects(conductor, context, maps, faults, repairs, pins, loaderAgent::load));
+    redirects = new Redirects(conductor, context, maps, faults, repairs, pins, loaderAgent::load);
+    guard.add(redirects);
     metrics = new KernelMetrics(maps.get(NodeMaps.METRICS));
     health.add(HealthModules.DROPS, guard.add(new DropWatch(metrics, context.nanoClock())));
     ports = guard.add(resources.add(PortShares.of(maps, context.nanoClock())));
