@@ -165,8 +165,13 @@ final class LibC {
 
   /** Returns 0 or -1, without errno. */
   static int statx(MemorySegment path, int flags, int mask, MemorySegment found) {
+    return statx(AT_FDCWD, path, flags, mask, found);
+  }
+
+  /** Does the same for a path from a directory; the empty path is the descriptor itself. */
+  static int statx(long directory, MemorySegment path, int flags, int mask, MemorySegment found) {
     try {
-      return (int) (long) STATX.invokeExact(AT_FDCWD, path, (long) flags, (long) mask, found, 0L);
+      return (int) (long) STATX.invokeExact(directory, path, (long) flags, (long) mask, found, 0L);
     } catch (Throwable t) {
       throw unexpected(t);
     }

@@ -1,6 +1,7 @@
 package agent.bindings;
 
 import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -15,6 +16,14 @@ import java.lang.foreign.MemorySegment;
 public record PeerCredentials(int pid, int uid, int gid) {
   private static final int SOL_SOCKET = 1;
   private static final int SO_PEERCRED = 17;
+  private static final int SO_PEERPIDFD = 77; // Linux 6.5
+  private static final long PIDFD_GET_PID_NAMESPACE = 0xff05; // linux/pidfd.h, Linux 6.11
+
+  // linux/stat.h, linux/fcntl.h
+  private static final int AT_EMPTY_PATH = 0x1000;
+  private static final int STATX_INO = 0x100;
+  private static final int STATX_BYTES = 256;
+  private static final int INODE_OFFSET = 32;
 
   /**
    * Reads the credentials from the kernel.
@@ -35,5 +44,37 @@ public record PeerCredentials(int pid, int uid, int gid) {
           credentials.getAtIndex(JAVA_INT, 1),
           credentials.getAtIndex(JAVA_INT, 2));
     }
+  }
+
+  /**
+   * Returns the inode number of the PID namespace of the peer, also where its process has no number
+   * in that of the caller; 0 where the kernel does not tell it (before Linux 6.11, or without
+   * CAP_SYS_PTRACE), or where the peer has ended.
+   *
+   * @param fd a connected Unix socket
+   */
+  public static long pidNamespaceOf(int fd) {
+    try (Arena arena = Arena.ofConfined()) {
+      final MemorySegment state = arena.allocate(LibC.CALL_STATE);
+      final MemorySegment process = arena.allocateFrom(JAVA_INT, -1);
+      final MemorySegment length = arena.allocateFrom(JAVA_INT, Integer.BYTES);
+      if (LibC.getsockopt(state, fd, SOL_SOCKET, SO_PEERPIDFD, process, length) < 0) {
+        return 0;
+      }
+      final int handle = process.get(JAVA_INT, 0);
+      final int namespace = LibC.ioctl(state, handle, PIDFD_GET_PID_NAMESPACE, MemorySegment.NULL);
+      try {
+        return namespace < 0 ? 0 : inode(arena, namespace);
+      } finally {
+        Descriptors.close(namespace);
+        Descriptors.close(handle);
+      }
+    }
+  }
+
+  private static long inode(Arena arena, int fd) {
+    final MemorySegment found = arena.allocate(STATX_BYTES, Long.BYTES);
+    final int result = LibC.statx(fd, arena.allocateFrom(""), AT_EMPTY_PATH, STATX_INO, found);
+    return result < 0 ? 0 : found.get(JAVA_LONG, INODE_OFFSET);
   }
 }

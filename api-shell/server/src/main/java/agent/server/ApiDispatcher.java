@@ -2,6 +2,7 @@ package agent.server;
 
 import agent.bindings.PeerCredentials;
 import agent.server.monitor.AgentEvents;
+import agent.server.socket.Peer;
 import agent.server.socket.UnixStreamConnection;
 import io.undertow.server.ExchangeCompletionListener;
 import io.undertow.server.HttpHandler;
@@ -193,22 +194,21 @@ final class ApiDispatcher implements HttpHandler {
     if (!route.isLimited()) {
       return watchWorkers;
     }
-    final int process = process(connection);
-    final Runnable end = shares.enter(process);
+    final Peer peer = peer(connection);
+    final Runnable end = shares.enter(peer);
     exchange.addExchangeCompleteListener(
         (ended, next) -> {
           end.run();
           next.proceed();
         });
-    return route.verb().changes() ? workers : read -> readWorkers.execute(process, read);
+    return route.verb().changes() ? workers : read -> readWorkers.execute(peer, read);
   }
 
-  /** Returns the number of the peer process, 0 where there is none. */
-  private static int process(UnixStreamConnection connection) {
+  private static Peer peer(UnixStreamConnection connection) {
     try {
-      return connection.credentials().pid();
+      return connection.peer();
     } catch (IOException | RuntimeException gone) {
-      return 0;
+      return Peer.UNKNOWN;
     }
   }
 

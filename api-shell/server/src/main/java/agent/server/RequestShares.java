@@ -1,27 +1,28 @@
 package agent.server;
 
+import agent.server.socket.Peer;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * The requests that are at work: so many in all, and a share for each peer process, so that one
- * process cannot keep others from being served. Thread-safe.
+ * The requests that are at work: so many in all, and a share for each peer, so that one cannot keep
+ * others from being served. Processes have a share each. Peers in other PID namespaces, of which
+ * there may be any number, have one share together, and each of them at most as much as it leaves
+ * free to the others. Thread-safe.
  */
 final class RequestShares {
-  /** Of a peer in another PID namespace there is no number, and so no share. */
-  private static final int NO_PROCESS = 0;
-
   private final int limit;
   private final int share;
-  private final Map<Integer, Integer> atWork = new HashMap<>();
+  private final Map<Peer, Integer> atWork = new HashMap<>();
   private int total;
+  private int ofOtherNamespaces;
 
   /**
    * Creates the shares.
    *
    * @param limit most requests at work
-   * @param share most requests at work of one process
+   * @param share most requests at work of one process, or of all other PID namespaces
    */
   RequestShares(int limit, int share) {
     this.limit = limit;
@@ -33,31 +34,35 @@ final class RequestShares {
    *
    * @throws HttpRefusal with status 503 where there is no room
    */
-  Runnable enter(int process) {
+  Runnable enter(Peer peer) {
     synchronized (atWork) {
       if (total >= limit) {
         throw refusal("there are " + total + " requests at work, which is the limit");
       }
-      final int own = atWork.getOrDefault(process, 0);
-      if (own >= share && process != NO_PROCESS) {
-        throw refusal("process " + process + " has " + own + " requests at work, its share");
+      final int own = atWork.getOrDefault(peer, 0);
+      if (own >= (peer.isProcess() ? share : share - ofOtherNamespaces)) {
+        throw refusal(peer + " has " + own + " requests at work, its share");
       }
-      total++;
-      atWork.put(process, own + 1);
+      add(peer, 1);
     }
     final AtomicBoolean hasLeft = new AtomicBoolean();
     return () -> {
       if (hasLeft.compareAndSet(false, true)) {
-        leave(process);
+        leave(peer);
       }
     };
   }
 
-  private void leave(int process) {
+  private void leave(Peer peer) {
     synchronized (atWork) {
-      total--;
-      atWork.computeIfPresent(process, (pid, count) -> count == 1 ? null : count - 1);
+      add(peer, -1);
     }
+  }
+
+  private void add(Peer peer, int count) {
+    total += count;
+    ofOtherNamespaces += peer.isProcess() ? 0 : count;
+    atWork.merge(peer, count, (own, more) -> own + more == 0 ? null : own + more);
   }
 
   private static HttpRefusal refusal(String message) {

@@ -15,6 +15,7 @@ public final class UnixStreamConnection extends StreamConnection {
   private final UnixSocketConduit conduit;
   private final OpenConnections connections;
   private PeerCredentials credentials;
+  private Peer peer;
   private volatile boolean isServing;
   private volatile boolean isGone;
   private volatile long lastActiveNs = System.nanoTime();
@@ -134,6 +135,14 @@ public final class UnixStreamConnection extends StreamConnection {
       credentials = PeerCredentials.of(((SelChImpl) channel).getFDVal());
     }
     return credentials;
+  }
+
+  /** Returns with whom the client shares what it may ask for at one time. */
+  public synchronized Peer peer() throws IOException {
+    if (peer == null) {
+      peer = Peer.of(((SelChImpl) channel).getFDVal(), credentials());
+    }
+    return peer;
   }
 
   void onReadClosed() {
