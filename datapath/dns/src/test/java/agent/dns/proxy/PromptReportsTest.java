@@ -1,6 +1,7 @@
 package agent.dns.proxy;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotSame;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -56,9 +57,12 @@ class PromptReportsTest {
         });
     isAtWork.await();
     final CompletableFuture<Thread> ran = new CompletableFuture<>();
-    loop.tellPromptly(() -> ran.complete(Thread.currentThread()));
-    assertTrue(!ran.isDone(), "one at a time");
-    goesOn.countDown();
+    try {
+      loop.tellPromptly(() -> ran.complete(Thread.currentThread()));
+      assertFalse(ran.isDone(), "one at a time");
+    } finally {
+      goesOn.countDown();
+    }
     assertSame(own.join(), ran.get(10, TimeUnit.SECONDS));
     assertNotSame(own.join(), Thread.currentThread());
   }
@@ -129,6 +133,6 @@ class PromptReportsTest {
     loop.close();
     final CompletableFuture<Void> ran = new CompletableFuture<>();
     loop.tellPromptly(() -> ran.complete(null));
-    assertTrue(!ran.isDone());
+    assertFalse(ran.isDone());
   }
 }
