@@ -86,13 +86,13 @@ public final class RemoteProxies implements ProxyHost {
     this(() -> ProcessCommand.start(main.getName()), parts, options, System::nanoTime, true);
   }
 
-  /** Creates the proxies with another process and another clock, whose watch is stepped. */
+  /**
+   * Creates the proxies with another process and another clock.
+   *
+   * @param isWatching whether a thread looks after the process; otherwise {@link #stepWatch} is
+   *     called
+   */
   RemoteProxies(
-      ProxyChild.Launch launch, ProxyChild.Parts parts, Options options, LongSupplier clockNs) {
-    this(launch, parts, options, clockNs, false);
-  }
-
-  private RemoteProxies(
       ProxyChild.Launch launch,
       ProxyChild.Parts parts,
       Options options,

@@ -205,7 +205,7 @@ class ProxyProcessKernelTest {
 
   /** No rule changes, and nothing is asked of it. */
   @Test
-  void shouldStartAnotherProcessWhereItHangs() throws Exception {
+  void shouldStartAnotherProcessWhereItDoesNotAnswer() throws Exception {
     final long answerMs = EmulatedTime.of(Duration.ofSeconds(3)).toMillis();
     assertEquals(0, agent.terminate());
     agent = node.agentWith("agent.proxies.answerMs=" + answerMs);

@@ -61,6 +61,7 @@ class RemoteProxiesTest {
   private String refusal = "";
   private volatile boolean isSilent;
   private volatile boolean disobeys;
+  private volatile CompletableFuture<Void> mayOpen = CompletableFuture.completedFuture(null);
   private volatile Path accessLog;
   private volatile FakeProxyProcess process;
   private final RemoteProxies proxies =
@@ -72,7 +73,8 @@ class RemoteProxiesTest {
               () -> new DnsProxyContext().port(5_353),
               identity -> List.of("any:number=" + identity),
               isHeard::get),
-          clockNs::get);
+          clockNs::get,
+          false);
 
   @AfterEach
   void stop() {
@@ -115,6 +117,7 @@ class RemoteProxiesTest {
                     kind,
                     former,
                     isDns ? ContextCodec.readDns(in).port() : ContextCodec.readHttp(in).retries()));
+        mayOpen.join();
         served.send(
             FrameType.OPENED,
             out -> {
@@ -311,6 +314,7 @@ class RemoteProxiesTest {
     for (int i = 0; i < 20; i++) {
       ask();
     }
+    proxies.report(3); // the last question was answered before this one
     isSilent = true;
     ask();
     steps(5, ProcessWatch.PERIOD_MS);
@@ -338,6 +342,34 @@ class RemoteProxiesTest {
     assertTrue(process.isAlive(), "two steps of at most 10 s count");
     steps(1, TimeUnit.DAYS.toMillis(1));
     assertEquals(FakeProxyProcess.KILLED, process.awaitExit());
+  }
+
+  /** A process that opens a proxy answers nothing else, and has a limit for that. */
+  @Test
+  void shouldEndNoProcessThatOpensAProxy() throws Exception {
+    proxies.start(RedirectKind.HTTP);
+    ask();
+    mayOpen = new CompletableFuture<>();
+    final CompletableFuture<Integer> port = new CompletableFuture<>();
+    Thread.ofPlatform()
+        .daemon()
+        .start(
+            () -> {
+              try {
+                port.complete(proxies.start(RedirectKind.DNS));
+              } catch (IOException | RuntimeException e) {
+                port.completeExceptionally(e);
+              }
+            });
+    await(() -> frames.contains("open DNS 30000 5353"));
+    steps(20, ProcessWatch.PERIOD_MS);
+    assertTrue(process.isAlive());
+    mayOpen.complete(null);
+    assertEquals(31_000, port.get(LONGEST_SEC, TimeUnit.SECONDS));
+    isSilent = true;
+    ask();
+    steps(6, ProcessWatch.PERIOD_MS);
+    assertEquals(FakeProxyProcess.KILLED, process.awaitExit(), "it has the limit of others again");
   }
 
   @Test
