@@ -37,6 +37,7 @@ final class DaemonRoutes {
   private final MetricRegistry metrics = new MetricRegistry();
   private final DaemonHandlers daemon;
   private final String self;
+  private final boolean keepsSlashes;
   private ProxyView proxies;
   private Supplier<Optional<String>> proxyProcess = Optional::empty;
 
@@ -48,6 +49,7 @@ final class DaemonRoutes {
   DaemonRoutes(ConfigurationView configuration) {
     status = new DaemonStatus(configuration, Version.number());
     self = configuration.self();
+    keepsSlashes = configuration.keepsEscapedSlashes();
     metrics.add(new ProcessMetricSource());
     daemon = new DaemonHandlers(status, metrics);
   }
@@ -105,7 +107,7 @@ final class DaemonRoutes {
         new EndpointHandlers(parts.endpoints(), proxies),
         new IdentityHandlers(identities, cidrIdentities),
         new IpamHandlers(parts.ipam(), parts.addressing()),
-        new PolicyHandlers(parts.policy()),
+        new PolicyHandlers(parts.policy(), keepsSlashes),
         new ServiceHandlers(parts.services()),
         new FqdnHandlers(parts.names(), parts.endpoints()),
         new PrefilterHandlers(parts.datapath().prefilter()),

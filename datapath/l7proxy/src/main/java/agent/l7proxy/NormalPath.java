@@ -1,5 +1,6 @@
 package agent.l7proxy;
 
+import agent.policy.request.NormalTarget;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.regex.Pattern;
@@ -8,7 +9,8 @@ import java.util.regex.Pattern;
  * The normal form of a request's path (RFC 3986 section 6.2.2): unreserved characters are not
  * encoded, encodings are in upper case, and there are no dot segments. Rules see this form, and the
  * server gets it. What servers are known to read in different ways is refused. With {@link
- * EscapedSlashes#KEEP} escaped slashes stay as they came, in the case of their digits.
+ * EscapedSlashes#KEEP} escaped slashes stay as they came, in the case of their digits. {@link
+ * NormalTarget} is the same form as an automaton.
  */
 final class NormalPath {
   private static final String HEX = "0123456789ABCDEF";
@@ -62,7 +64,7 @@ final class NormalPath {
       }
       if (isSlash) {
         path.append(target, i, i + 3);
-      } else if (isUnreserved(value)) {
+      } else if (NormalTarget.isUnreserved(value)) {
         path.append((char) value);
       } else {
         path.append('%').append(HEX.charAt(value >> 4)).append(HEX.charAt(value & 15));
@@ -76,16 +78,6 @@ final class NormalPath {
     final int high = Character.digit(text.charAt(index), 16);
     final int low = Character.digit(text.charAt(index + 1), 16);
     return high < 0 || low < 0 ? -1 : high << 4 | low;
-  }
-
-  private static boolean isUnreserved(int c) {
-    return c >= 'a' && c <= 'z'
-        || c >= 'A' && c <= 'Z'
-        || c >= '0' && c <= '9'
-        || c == '-'
-        || c == '.'
-        || c == '_'
-        || c == '~';
   }
 
   private static String withoutDots(String path) throws BadRequestException {

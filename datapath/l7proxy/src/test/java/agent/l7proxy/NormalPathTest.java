@@ -6,10 +6,12 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.policy.request.NormalTarget;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** The normal form of paths. */
@@ -162,5 +164,38 @@ class NormalPathTest {
       assertEquals(-1, path.indexOf("/../"), target.toString());
       assertEquals(-1, path.indexOf("/./"), target.toString());
     }
+  }
+
+  /** Rules are warned of by the automaton, and requests are judged by the normal form. */
+  @ParameterizedTest
+  @EnumSource(EscapedSlashes.class)
+  void shouldBeNormalForTheAutomatonExactlyWhereItStays(EscapedSlashes slashes) {
+    final String[] parts = {
+      "/", ".", "..", "a", ";", "?", "%2e", "%2E", "%41", "%2f", "%2F", "%5c"
+    };
+    final String[] further = {
+      "%5C", "%c3", "%C3", "%Cc", "%00", "%0a", "%7e", "%", "%2", "\\", "#"
+    };
+    final Random random = new Random(7);
+    int normal = 0;
+    for (int i = 0; i < 200_000; i++) {
+      final StringBuilder target = new StringBuilder(random.nextInt(20) == 0 ? "" : "/");
+      for (int count = random.nextInt(8); count > 0; count--) {
+        final String[] from = random.nextInt(4) == 0 ? further : parts;
+        target.append(from[random.nextInt(from.length)]);
+      }
+      final String text = target.toString();
+      String form;
+      try {
+        form = NormalPath.of(text, slashes);
+        assertTrue(NormalTarget.isNormal(form, slashes == EscapedSlashes.KEEP), form);
+      } catch (BadRequestException refused) {
+        form = null;
+      }
+      assertEquals(
+          text.equals(form), NormalTarget.isNormal(text, slashes == EscapedSlashes.KEEP), text);
+      normal += text.equals(form) ? 1 : 0;
+    }
+    assertTrue(normal > 10_000, normal + " are normal");
   }
 }

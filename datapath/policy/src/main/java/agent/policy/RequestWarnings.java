@@ -22,9 +22,6 @@ final class RequestWarnings {
   /** RFC 9110 section 5.6.2. */
   private static final BitSet TOKEN = characters("!#$%&'*+-.^_`|~", "09azAZ");
 
-  /** What a path with a query has after it is brought into its normal form. */
-  private static final BitSet TARGET = characters("", "!~");
-
   /** RFC 3986 section 3.2.2, in lower case, with a port. */
   private static final BitSet AUTHORITY = characters("._~!$&'()*+,;=%-:[]", "09az");
 
@@ -34,7 +31,11 @@ final class RequestWarnings {
 
   private final List<String> warnings = new ArrayList<>();
 
-  private RequestWarnings() {}
+  private final boolean keepsSlashes;
+
+  private RequestWarnings(boolean keepsSlashes) {
+    this.keepsSlashes = keepsSlashes;
+  }
 
   private static BitSet characters(String single, String ranges) {
     final BitSet characters = new BitSet();
@@ -46,8 +47,8 @@ final class RequestWarnings {
   }
 
   /** Returns the warnings about a valid rule, each with the path that it is about. */
-  static List<String> of(int index, RuleSpec rule) {
-    final RequestWarnings found = new RequestWarnings();
+  static List<String> of(int index, RuleSpec rule, boolean keepsSlashes) {
+    final RequestWarnings found = new RequestWarnings(keepsSlashes);
     final String path = "[" + index + "].";
     found.elements(path + PolicyDirection.INGRESS.name().toLowerCase(Locale.ROOT), rule.ingress());
     found.elements(path + PolicyDirection.EGRESS.name().toLowerCase(Locale.ROOT), rule.egress());
@@ -74,10 +75,15 @@ final class RequestWarnings {
     }
     final Expression target = expression(rule.path(), false);
     if (target != null
-        && !target.matchesSome("/", TARGET)
+        && !target.matchesSomeTarget(keepsSlashes)
         && !target.matches("*")
         && (method == null || !method.matches(CONNECT))) {
-      warn(path + ".path", "'" + rule.path() + "' matches no path, which begins with /");
+      warn(
+          path + ".path",
+          "'"
+              + rule.path()
+              + "' matches no path: each begins with / and is judged in its normal"
+              + " form");
     }
     final Expression host = expression(rule.host(), true);
     if (host != null && !host.matchesSome("", AUTHORITY)) {

@@ -21,8 +21,10 @@ public final class RuleCheck {
    * Returns what of a valid rule no request can match.
    *
    * @param index of the rule in its document, at which the path in each warning starts
+   * @param keepsSlashes whether paths are judged with their escaped slashes; otherwise they are
+   *     refused
    */
-  public static List<String> warnings(int index, RuleSpec rule) {
-    return RequestWarnings.of(index, rule);
+  public static List<String> warnings(int index, RuleSpec rule, boolean keepsSlashes) {
+    return RequestWarnings.of(index, rule, keepsSlashes);
   }
 }

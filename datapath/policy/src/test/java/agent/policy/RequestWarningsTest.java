@@ -20,10 +20,14 @@ class RequestWarningsTest {
   private static final String HTTP = "[3].ingress[0].toPorts[0].rules.http[0].";
 
   private static List<String> warnings(HttpSpec http) {
+    return warnings(http, false);
+  }
+
+  private static List<String> warnings(HttpSpec http, boolean keepsSlashes) {
     final PeerRuleSpec element =
         on(PeerRuleSpec.ALL, new RequestRuleSpec(List.of(http), null), tcp(80));
     RuleReader.read(0, ingress(SelectorSpec.ALL, element));
-    return RuleCheck.warnings(3, ingress(SelectorSpec.ALL, element));
+    return RuleCheck.warnings(3, ingress(SelectorSpec.ALL, element), keepsSlashes);
   }
 
   @ParameterizedTest
@@ -36,6 +40,17 @@ class RequestWarningsTest {
     ", 'admin/.*',",
     ", '(a|b)/[0-9]+',",
     ", '/a b',",
+    ", '/x/%41',",
+    ", '/x/%41.*',",
+    ", '/[a-z]+/%7[eE]',",
+    ", '/x/%c3%a9',",
+    ", '/x/\\./y',",
+    ", '/x/\\.\\./y.*',",
+    ", '/x/\\.\\.?',",
+    ", '/\\.;v=1/.*',",
+    ", '/x/%2F.*|/%2e',",
+    ", '/x#y',",
+    ", '(/a|/b)/%00.*',",
     "GET, 'a.test:80',",
     ", , 'http://a.test'",
     ", , 'a test'",
@@ -54,6 +69,13 @@ class RequestWarningsTest {
     "'G.*', '/.*', 'a\\.test:84'",
     "'[A-Z]+', '.*', '.*'",
     "'(?i)get', '/a%20b\\?x=1', 'A.Test'",
+    "GET, '/x/[.%][.4A]?1?', ",
+    "GET, '/x/%41|/x/A', ",
+    "GET, '/x/%C3%A9', ",
+    "GET, '/a//b/\\.hidden/\\.\\.\\./c\\.', ",
+    "GET, '/x\\?a=%41/../%2f', ",
+    "GET, '/x/.', ",
+    "GET, '/x/.*/../y', ",
     "OPTIONS, '\\*', '\\[2001:db8::1\\](:80)?'",
     "CONNECT, 'a.test:80',",
     "', ', '.*/admin', "
@@ -61,6 +83,18 @@ class RequestWarningsTest {
   void shouldSayNothingOfWhatOneCanMatch(String method, String path, String host) {
     final String own = method.equals(", ") ? null : method;
     assertEquals(List.of(), warnings(new HttpSpec(own, path, host, null, null)));
+  }
+
+  @Test
+  void shouldNameEscapedSlashesWhereTheyAreRefused() {
+    for (final String path : new String[] {"/a%2Fb", "/a%2fb.*", "/[ab]%5c", "/a%2F..b"}) {
+      final HttpSpec http = new HttpSpec(null, path, null, null, null);
+      assertEquals(1, warnings(http, false).size(), path);
+      assertEquals(List.of(), warnings(http, true));
+    }
+    for (final String path : new String[] {"/\\.\\.%2Fb", "/a%2F\\.\\.", "/a%2F\\.;b", "/%2F%41"}) {
+      assertEquals(1, warnings(new HttpSpec(null, path, null, null, null), true).size(), path);
+    }
   }
 
   @Test
@@ -94,6 +128,7 @@ class RequestWarningsTest {
             egress(
                 SelectorSpec.ALL,
                 PeerRuleSpec.ALL,
-                on(PeerRuleSpec.ALL, new RequestRuleSpec(List.of(good, bad), null), tcp(80)))));
+                on(PeerRuleSpec.ALL, new RequestRuleSpec(List.of(good, bad), null), tcp(80))),
+            false));
   }
 }

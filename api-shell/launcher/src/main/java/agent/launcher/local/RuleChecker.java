@@ -48,9 +48,9 @@ final class RuleChecker {
     return RuleCodec.decode(rules).getFirst();
   }
 
-  /** Returns the warnings about a valid rule. */
+  /** Returns the warnings about a valid rule that hold whatever options the agent has. */
   static List<String> warnings(String rule) {
-    return RuleCheck.warnings(0, read(rule)).stream()
+    return RuleCheck.warnings(0, read(rule), true).stream()
         .map(warning -> warning.substring(START.length() + 1))
         .toList();
   }

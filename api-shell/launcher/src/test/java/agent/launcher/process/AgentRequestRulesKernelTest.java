@@ -174,7 +174,9 @@ class AgentRequestRulesKernelTest {
   @Test
   void shouldSendEscapedSlashesOnWhereTheOptionSaysSo() throws Exception {
     final String rules = RULES.replaceFirst("(?s)\"method\".*REPLACE\"}]", "\"path\": \"/a%2f.*\"");
-    agent.expect(200, "PUT", "/policy", rules);
+    final String never = "http[0].path: '/a%2f.*' matches no path";
+    final String warned = agent.expect(200, "PUT", "/policy", rules).text();
+    assertTrue(warned.contains(never), warned);
     final List<String> paths =
         List.of("/a%2fb", "/a%2F", "/a%252fb", "/a/b", "/a%2f../b", "/a%2fb%5c..%2f");
     for (final String address : List.of(server.ipv4(), server.ipv6())) {
@@ -184,6 +186,8 @@ class AgentRequestRulesKernelTest {
     }
     agent.kill();
     launch("--http-escaped-slashes=keep");
+    final String kept = agent.expect(200, "PUT", "/policy", rules).text();
+    assertFalse(kept.contains(never), kept);
     for (final String address : List.of(server.ipv4(), server.ipv6())) {
       assertEquals(
           "{/a%252fb=403, /a%2F=403, /a%2f../b=400, /a%2fb=200 sent, /a%2fb%5c..%2f=400, /a/b=403}",

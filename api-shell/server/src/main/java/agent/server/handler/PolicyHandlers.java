@@ -29,14 +29,17 @@ import java.util.Optional;
 public final class PolicyHandlers implements ApiHandler.Group {
   private final PolicyService policy;
   private final PolicyDocument document;
+  private final boolean keepsSlashes;
 
   /**
    * Creates the handlers.
    *
    * @param policy the policy of this node
+   * @param keepsSlashes whether the proxy judges paths with their escaped slashes
    */
-  public PolicyHandlers(PolicyService policy) {
+  public PolicyHandlers(PolicyService policy, boolean keepsSlashes) {
     this.policy = policy;
+    this.keepsSlashes = keepsSlashes;
     document = new PolicyDocument(policy);
   }
 
@@ -64,7 +67,7 @@ public final class PolicyHandlers implements ApiHandler.Group {
         ApiRequest.await(policy.change(PolicyChange.add(rules, replacement)));
     final List<String> warnings = new ArrayList<>();
     for (int i = 0; i < rules.size(); i++) {
-      warnings.addAll(RuleCheck.warnings(i, rules.get(i)));
+      warnings.addAll(RuleCheck.warnings(i, rules.get(i), keepsSlashes));
     }
     return document.answer(result, List.of(), warnings);
   }

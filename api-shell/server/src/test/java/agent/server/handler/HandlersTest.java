@@ -99,7 +99,7 @@ class HandlersTest {
             new EndpointHandlers(endpoints, id -> traffic),
             new IdentityHandlers(identities, cidrIdentities),
             new IpamHandlers(ipam, FakeEndpoints.NODE),
-            new PolicyHandlers(policy),
+            new PolicyHandlers(policy, false),
             new PrefilterHandlers(prefilter),
             new ServiceHandlers(services),
             new FqdnHandlers(Names.open(new NamesContext().conclude()), endpoints),

@@ -155,7 +155,7 @@ class LargeAnswersTest {
   private void assertRules(int characters, int revision) throws IOException {
     size = characters;
     final JsonNode policy =
-        answer(new PolicyHandlers(new MovingPolicy()), "DELETE", "policy", null);
+        answer(new PolicyHandlers(new MovingPolicy(), false), "DELETE", "policy", null);
     assertEquals(revision, policy.at("/revision").asInt());
     final JsonNode rules = new JsonMapper().readTree(policy.at("/policy").asString());
     assertEquals(characters, rules.at("/0/description").asString().length());

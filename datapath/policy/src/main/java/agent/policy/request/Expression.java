@@ -138,6 +138,24 @@ public final class Expression {
                         || own.startsWith(prefix) && isOf(own, prefix.length(), characters));
   }
 
+  /**
+   * Returns whether a path with its query may match that is in the form in which it is judged
+   * ({@link NormalTarget}). Where that is not known it is true.
+   *
+   * @param keepsSlashes whether escaped slashes are kept; otherwise they are refused
+   */
+  public boolean matchesSomeTarget(boolean keepsSlashes) {
+    if (automaton != null) {
+      return automaton.matchesSomeTarget(keepsSlashes);
+    }
+    return pattern != null
+        || names.stream().anyMatch(name -> NormalTarget.isNormal(name, keepsSlashes))
+        || Arrays.stream(prefixes)
+            .anyMatch(
+                own ->
+                    NormalTarget.after(NormalTarget.START, own, keepsSlashes) != NormalTarget.DEAD);
+  }
+
   private static boolean isOf(String text, int from, BitSet characters) {
     for (int i = from; i < text.length(); i++) {
       if (!characters.get(text.charAt(i))) {

@@ -100,6 +100,31 @@ final class ExpressionAutomaton {
     return false;
   }
 
+  /** Returns whether a path with its query matches that is in its normal form. */
+  boolean matchesSomeTarget(boolean keepsSlashes) {
+    final int begin = start * NormalTarget.STATES + NormalTarget.START;
+    final BitSet seen = new BitSet();
+    final Deque<Integer> open = new ArrayDeque<>(List.of(begin));
+    while (!open.isEmpty()) {
+      final int both = open.poll();
+      final int state = both / NormalTarget.STATES;
+      final int target = both % NormalTarget.STATES;
+      if (accepting.get(state) && NormalTarget.isEnd(target)) {
+        return true;
+      }
+      for (int c = ' '; c < ExpressionTree.CHARACTERS; c++) {
+        final int to = next[state * classCount + classes[c]];
+        final int toTarget = NormalTarget.next(target, c, keepsSlashes);
+        final int toBoth = to * NormalTarget.STATES + toTarget;
+        if (to != DEAD && toTarget != NormalTarget.DEAD && !seen.get(toBoth)) {
+          seen.set(toBoth);
+          open.add(toBoth);
+        }
+      }
+    }
+    return false;
+  }
+
   /** What the character before a place is. */
   private enum Before {
     NOTHING,
