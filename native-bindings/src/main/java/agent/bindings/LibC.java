@@ -20,7 +20,6 @@ import java.lang.invoke.VarHandle;
 final class LibC {
   static final StructLayout CALL_STATE = Linker.Option.captureStateLayout();
 
-  private static final long AT_FDCWD = -100;
   private static final MemorySegment NULL = MemorySegment.NULL;
   private static final VarHandle ERRNO =
       CALL_STATE.varHandle(MemoryLayout.PathElement.groupElement("errno"));
@@ -163,12 +162,7 @@ final class LibC {
     }
   }
 
-  /** Returns 0 or -1, without errno. */
-  static int statx(MemorySegment path, int flags, int mask, MemorySegment found) {
-    return statx(AT_FDCWD, path, flags, mask, found);
-  }
-
-  /** Does the same for a path from a directory; the empty path is the descriptor itself. */
+  /** Returns 0 or -1, without errno; the empty path is the descriptor of the directory itself. */
   static int statx(long directory, MemorySegment path, int flags, int mask, MemorySegment found) {
     try {
       return (int) (long) STATX.invokeExact(directory, path, (long) flags, (long) mask, found, 0L);

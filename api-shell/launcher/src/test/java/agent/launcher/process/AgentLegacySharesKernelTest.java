@@ -38,7 +38,9 @@ class AgentLegacySharesKernelTest {
   private static final int AT_ONCE = 100;
   private static final int SHARE = 31_744 / 100;
 
-  /** IPIP, GRE, ESP, L2TP, one that nobody knows, and AH, which is a header of others in IPv6. */
+  /**
+   * IPIP, GRE, ESP, L2TP, one that is not assigned, and AH, which is a header of others in IPv6.
+   */
   private static final List<List<Integer>> PROTOCOLS =
       List.of(List.of(4, 47, 50, 115, 253, 51), List.of(4, 47, 50, 115, 253));
 

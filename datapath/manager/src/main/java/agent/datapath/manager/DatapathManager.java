@@ -185,8 +185,8 @@ public final class DatapathManager implements AutoCloseable {
     guard.add(redirects);
     metrics = new KernelMetrics(maps.get(NodeMaps.METRICS));
     health.add(HealthModules.DROPS, guard.add(new DropWatch(metrics, context.nanoClock())));
-    ports = guard.add(resources.add(PortShares.of(maps, context.nanoClock())));
-    health.add(PortShares.MODULE, ports);
+    ports = resources.add(PortShares.of(maps.get(NodeMaps.PORT_USAGE), context.nanoClock()));
+    health.add(PortShares.MODULE, guard.add(ports));
     startAgents(loader, constants, loaderAgent);
   }
 

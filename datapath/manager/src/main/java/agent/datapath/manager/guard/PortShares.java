@@ -1,9 +1,8 @@
 package agent.datapath.manager.guard;
 
-import agent.datapath.manager.load.NodeMapSet;
 import agent.datapath.manager.spec.DatapathStatus;
 import agent.datapath.manager.thread.HealthBoard;
-import agent.maps.kernel.NodeMaps;
+import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.PortUsageArray;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
@@ -47,9 +46,9 @@ public final class PortShares implements Check, HealthBoard.Probe, AutoCloseable
     begin();
   }
 
-  /** Watches the counters of the node's map, which stays open. */
-  public static PortShares of(NodeMapSet maps, NanoClock clock) {
-    return new PortShares(new PortUsageArray(maps.get(NodeMaps.PORT_USAGE)), clock);
+  /** Watches the counters of a map, which stays open. */
+  public static PortShares of(BpfMap map, NanoClock clock) {
+    return new PortShares(new PortUsageArray(map), clock);
   }
 
   /**
