@@ -381,26 +381,26 @@ class MonitorServerTest {
                 });
     int losses = 0; // of kept events, where the thread that sends them has no CPU
     for (int round = 0; round < 100; round++) {
-      losses += missingAndTold() > 0 ? 1 : 0;
+      losses += missingEvents() > 0 ? 1 : 0;
     }
     assertTrue(losses < 10, "in " + losses + " rounds");
     emitter.interrupt();
     assertTrue(emitter.join(Duration.ofSeconds(60)));
   }
 
-  /** Returns how many events are missing, which the subscriber was told. */
-  private long missingAndTold() throws IOException {
+  /** Returns how many events are missing, which are reported as lost. */
+  private long missingEvents() throws IOException {
     try (MonitorClient client = open(FLOWS | MonitorStream.KEPT_FIRST)) {
       int last = -1;
       int live = -1;
       long missing = 0;
-      long told = 0;
-      while (live < 50 || told < missing && live < 10_000) {
+      long reported = 0;
+      while (live < 50 || reported < missing && live < 10_000) {
         final MonitorEvent event = client.next(LIMIT);
         if (event instanceof KeptEnd) {
           live = 0;
         } else if (event instanceof Lost lost) {
-          told = lost.byQueue();
+          reported = lost.byQueue();
         } else {
           final int port = port(event);
           final int between = last < 0 ? 0 : port - last - 1 & 0xffff;
@@ -410,7 +410,7 @@ class MonitorServerTest {
           live += live < 0 ? 0 : 1;
         }
       }
-      assertEquals(told, missing);
+      assertEquals(reported, missing);
       return missing;
     }
   }
