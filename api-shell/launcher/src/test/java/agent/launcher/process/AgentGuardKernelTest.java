@@ -17,6 +17,8 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -109,6 +111,28 @@ class AgentGuardKernelTest {
     final JsonNode guard = guard();
     assertEquals(level, guard.get("level").asString(), guard.toString());
     assertTrue(guard.get("message").asString().contains(message), guard.toString());
+  }
+
+  /**
+   * Waits until status and guard have reported a fault, which may be repaired between two answers.
+   */
+  private void awaitWarning(String subject, String cause) throws Exception {
+    final Set<String> seen = new TreeSet<>();
+    await(
+        () -> {
+          final JsonNode status = json("/healthz").get("agent");
+          if (status.get("state").asString().equals("Warning")
+              && status.path("msg").asString("").contains(subject)) {
+            seen.add("status");
+          }
+          final JsonNode guard = guard();
+          if (guard.get("level").asString().equals("Degraded")
+              && guard.get("message").asString().contains(cause)) {
+            seen.add("guard");
+          }
+          return seen.size() == 2;
+        },
+        subject + " " + cause);
   }
 
   private long repairs(String kind) throws Exception {
@@ -206,8 +230,7 @@ class AgentGuardKernelTest {
         BpfLink.openPinned(pin("endpoints/" + workload.id() + "/from_endpoint")).orElseThrow()) {
       link.detach();
     }
-    awaitStatus("Warning", subject);
-    assertGuard("Degraded", "detached");
+    awaitWarning(subject, "detached");
     await(() -> repairs("link") == before + 1, "the link is attached again");
     awaitStatus("Ok", "");
     assertGuard("OK", "");
@@ -220,8 +243,7 @@ class AgentGuardKernelTest {
     final long before = repairs("map_entry");
     final int number = deleteEntry();
     final String subject = "policy map " + number;
-    awaitStatus("Warning", subject);
-    assertGuard("Degraded", "missing");
+    awaitWarning(subject, "missing");
     await(() -> repairs("map_entry") == before + 1, "the entry is written again");
     await(() -> overall("/endpoint/" + workload.id()).equals("OK"), "the endpoint's health");
     awaitStatus("Ok", "");
