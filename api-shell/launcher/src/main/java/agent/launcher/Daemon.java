@@ -235,6 +235,9 @@ final class Daemon implements AutoCloseable {
       Names names, Services services, EndpointConductor conductor, DatapathManager datapath) {
     final PolicyService policy = conductor.policy();
     services.follow(policy::services);
+    datapath
+        .health()
+        .add(DescriptorHealth.MODULE, DescriptorHealth.of(settings, conductor.endpoints()));
     datapath.health().add("names", names.faults());
     datapath.health().add(HeldShares.MODULE, names.heldShares());
     names.start(

@@ -4,6 +4,7 @@ import agent.bindings.ProcessAttributes;
 import agent.dns.proxy.DnsProxyContext;
 import agent.l7proxy.HttpProxyContext;
 import agent.node.DeviceSelection;
+import agent.node.GuardedDevices;
 import java.io.IOException;
 import java.net.NetworkInterface;
 import java.net.SocketException;
@@ -11,6 +12,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Collection;
 import java.util.Optional;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.function.IntSupplier;
 import java.util.stream.Stream;
 
@@ -56,21 +59,34 @@ record DescriptorShares(int api, DnsProxyContext.Limits dns, int http) {
   }
 
   /**
-   * Returns how many devices are selected by names and patterns, and are there.
+   * Returns the devices that have programs of the agent: those that names and patterns select and
+   * those that were found, as far as they are there.
    *
    * @param selection the option {@code --device}
    * @param others devices that other options name
+   * @param found devices that are guarded without a name
    */
-  static int devices(DeviceSelection selection, Collection<String> others) {
+  static Set<String> devices(
+      DeviceSelection selection, Collection<String> others, Collection<String> found) {
+    final Set<String> devices = new TreeSet<>(found);
     try {
-      return (int)
-          NetworkInterface.networkInterfaces()
-              .map(NetworkInterface::getName)
-              .filter(name -> selection.names(name) || others.contains(name))
-              .count();
+      NetworkInterface.networkInterfaces()
+          .map(NetworkInterface::getName)
+          .filter(name -> selection.names(name) || others.contains(name))
+          .forEach(devices::add);
     } catch (SocketException none) {
-      return 0; // the datapath reports it
+      return devices; // the datapath reports it
     }
+    return devices;
+  }
+
+  /** Returns the devices that have programs of an agent with these settings, as they are now. */
+  static Set<String> devices(Settings settings) {
+    final DeviceSelection selection = settings.deviceSelection();
+    return devices(
+        selection,
+        settings.namedDevices().values(),
+        GuardedDevices.ofKernel(selection).present().keySet());
   }
 
   /**
@@ -88,10 +104,7 @@ record DescriptorShares(int api, DnsProxyContext.Limits dns, int http) {
   /** Returns why this process may not have so many endpoints; empty where it may. */
   static Optional<String> obstacle(Settings settings, int endpoints, String where) {
     return obstacle(
-        ProcessAttributes.descriptorLimit(),
-        endpoints,
-        where,
-        () -> devices(settings.deviceSelection(), settings.namedDevices().values()));
+        ProcessAttributes.descriptorLimit(), endpoints, where, () -> devices(settings).size());
   }
 
   /**

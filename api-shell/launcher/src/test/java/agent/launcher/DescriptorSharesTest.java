@@ -3,11 +3,15 @@ package agent.launcher;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.datapath.manager.thread.HealthBoard;
 import agent.dns.proxy.DnsProxyContext.Limits;
 import agent.l7proxy.HttpProxyContext;
 import agent.node.DeviceSelection;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -80,8 +84,33 @@ class DescriptorSharesTest {
         "the limit of open files is 384, and the agent needs 608, with 60 devices"
             + " (ulimit -n, LimitNOFILE=)",
         DescriptorShares.obstacle(384, 0, "", () -> 60).orElseThrow());
-    assertEquals(1, DescriptorShares.devices(DeviceSelection.parse("lo"), List.of("none")));
-    assertEquals(1, DescriptorShares.devices(DeviceSelection.parse("auto"), List.of("lo")));
-    assertEquals(0, DescriptorShares.devices(DeviceSelection.parse("lo+,!lo"), List.of()));
+    assertEquals(Set.of("lo"), devices("lo", List.of("none"), Set.of()));
+    assertEquals(Set.of("lo"), devices("auto", List.of("lo"), Set.of()));
+    assertEquals(Set.of(), devices("lo+,!lo", List.of(), Set.of()));
+    assertEquals(Set.of("eth0", "lo"), devices("auto", List.of("lo"), Set.of("lo", "eth0")));
+  }
+
+  private static Set<String> devices(String selection, List<String> others, Set<String> found) {
+    return DescriptorShares.devices(DeviceSelection.parse(selection), others, found);
+  }
+
+  @Test
+  void shouldBeDegradedWhileItCouldNotStartAgain() {
+    final Set<String> devices = new TreeSet<>(Set.of("eth0", "eth1", "eth2", "eth3"));
+    final AtomicInteger endpoints = new AtomicInteger(8);
+    final DescriptorHealth health = new DescriptorHealth(384, endpoints::get, () -> devices);
+    assertEquals(HealthBoard.Reading.ok("the limit of open files is 384"), health.read());
+    devices.add("eth4");
+    assertEquals(
+        HealthBoard.Reading.degraded(
+            "the agent could not start again: the limit of open files is 384, and the agent needs"
+                + " 388, with 8 endpoints, with 5 devices (ulimit -n, LimitNOFILE=), devices:"
+                + " eth0, eth1, eth2, eth3, eth4"),
+        health.read());
+    devices.remove("eth1");
+    endpoints.set(9);
+    assertTrue(health.read().message().contains("needs 387, with 9 endpoints"), health::toString);
+    endpoints.set(0);
+    assertEquals(HealthBoard.Reading.ok("the limit of open files is 384"), health.read());
   }
 }

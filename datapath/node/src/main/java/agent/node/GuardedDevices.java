@@ -39,6 +39,15 @@ public final class GuardedDevices {
     this.workloads = workloads;
   }
 
+  /** Returns the reader of the devices that are guarded in the namespace of the caller. */
+  public static GuardedDevices ofKernel(DeviceSelection selection) {
+    return new GuardedDevices(
+        selection,
+        new NetlinkDevices(),
+        new NetlinkLocalAddresses(),
+        NetlinkWorkloadRoutes::devices);
+  }
+
   /** Returns whether a device with this name is selected by a name or pattern. */
   public boolean names(String device) {
     return selection.names(device);

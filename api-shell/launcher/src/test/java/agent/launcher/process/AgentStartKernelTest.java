@@ -31,6 +31,7 @@ class AgentStartKernelTest {
           "api-connections",
           "conntrack-shares",
           "conntrack-sweeps",
+          "descriptors",
           "dp-drops",
           "dp-guard",
           "dp-maps",

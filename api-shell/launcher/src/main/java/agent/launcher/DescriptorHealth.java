@@ -1,0 +1,59 @@
+package agent.launcher;
+
+import agent.bindings.ProcessAttributes;
+import agent.datapath.manager.thread.HealthBoard;
+import agent.endpoint.Endpoints;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.function.IntSupplier;
+import java.util.function.Supplier;
+
+/**
+ * Degraded while the agent has so many endpoints and devices that it could not start again with its
+ * limit of open files: devices may come while it runs.
+ */
+final class DescriptorHealth implements HealthBoard.Probe {
+  /** Name of the module. */
+  static final String MODULE = "descriptors";
+
+  private final long limit;
+  private final IntSupplier endpoints;
+  private final Supplier<Set<String>> devices;
+
+  /**
+   * Creates the probe.
+   *
+   * @param limit of the process
+   * @param endpoints reads how many endpoints there are
+   * @param devices reads which devices have programs of the agent
+   */
+  DescriptorHealth(long limit, IntSupplier endpoints, Supplier<Set<String>> devices) {
+    this.limit = limit;
+    this.endpoints = endpoints;
+    this.devices = devices;
+  }
+
+  /** Returns the probe of this process. */
+  static DescriptorHealth of(Settings settings, Endpoints endpoints) {
+    return new DescriptorHealth(
+        ProcessAttributes.descriptorLimit(),
+        () -> endpoints.list(List.of()).size(),
+        () -> DescriptorShares.devices(settings));
+  }
+
+  @Override
+  public HealthBoard.Reading read() {
+    final Optional<String> obstacle =
+        DescriptorShares.obstacle(limit, endpoints.getAsInt(), "", () -> devices.get().size());
+    return obstacle
+        .map(
+            reason ->
+                HealthBoard.Reading.degraded(
+                    "the agent could not start again: "
+                        + reason
+                        + ", devices: "
+                        + String.join(", ", devices.get())))
+        .orElseGet(() -> HealthBoard.Reading.ok("the limit of open files is " + limit));
+  }
+}
