@@ -163,6 +163,41 @@ class AgentDescriptorsKernelTest {
         "Ok", agent.expect(200, "GET", "/healthz", null).json().at("/agent/state").asString());
   }
 
+  /** Devices that have come while it ran, without a name in its options. */
+  @Test
+  void shouldTellThatDevicesWhichCameWouldStopTheNextStart() throws Exception {
+    AgentProcess agent = node.launchWithDescriptors(LEAST).ready();
+    assertEquals("OK", descriptors(agent).get("level").asString(), agent.log());
+    for (int i = 0; i < 5; i++) {
+      final String device = "found" + i;
+      node.namespace().exec("ip", "link", "add", device, "type", "veth", "peer", "other" + i);
+      node.namespace().exec("ip", "link", "set", device, "up");
+      final String address = i % 2 == 0 ? "198.51.100." + i + "/32" : "2001:db8::" + i + "/128";
+      node.namespace().exec("ip", "address", "add", address, "dev", device);
+    }
+    final JsonNode told = descriptors(agent);
+    assertEquals("Degraded", told.get("level").asString());
+    final String needs = "the limit of open files is 384, and the agent needs 388, with 5 devices";
+    assertTrue(told.get("message").asString().contains(needs), told.toString());
+    assertTrue(told.get("message").asString().contains("found0, found1"), told.toString());
+    assertEquals(0, agent.terminate());
+    agent = node.launchWithDescriptors(LEAST);
+    assertEquals(1, agent.exitCode());
+    assertTrue(agent.log().contains(needs), agent.log());
+    node.namespace().exec("ip", "link", "delete", "found4");
+    agent = node.launchWithDescriptors(LEAST).ready();
+    assertEquals("OK", descriptors(agent).get("level").asString(), agent.log());
+  }
+
+  private static JsonNode descriptors(AgentProcess agent) throws IOException {
+    for (final JsonNode module : agent.expect(200, "GET", "/health", null).json().get("modules")) {
+      if (module.get("module-id").asString().equals("descriptors")) {
+        return module;
+      }
+    }
+    throw new AssertionError("there is no module of descriptors");
+  }
+
   /** What cannot be removed without a descriptor is removed by the next run, at the latest. */
   @ParameterizedTest
   @ValueSource(booleans = {true, false})
