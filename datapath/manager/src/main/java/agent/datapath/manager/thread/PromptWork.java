@@ -51,11 +51,23 @@ public final class PromptWork {
   public static void prefer(Path threads, String name) throws IOException {
     try (DirectoryStream<Path> all = Files.newDirectoryStream(threads)) {
       for (final Path thread : all) {
-        if (Files.readString(thread.resolve("comm")).strip().equals(name)) {
+        if (nameOf(thread).equals(name)) {
           final int number = Integer.parseInt(thread.getFileName().toString());
           logUnpreferred(name, ThreadScheduling.prefer(number, LOOKUPS));
         }
       }
+    }
+  }
+
+  /** Returns the name of a thread; nothing where it has ended since it was listed. */
+  private static String nameOf(Path thread) throws IOException {
+    try {
+      return Files.readString(thread.resolve("comm")).strip();
+    } catch (IOException e) {
+      if (Files.exists(thread)) {
+        throw e;
+      }
+      return "";
     }
   }
 
