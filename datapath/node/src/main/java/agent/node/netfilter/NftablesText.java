@@ -6,7 +6,7 @@ import java.util.Map;
 
 /**
  * The agent's table of nftables. Flows of protocols without ports have no second tuple that answers
- * could be told by, so that those of workloads are in a conntrack zone of their own: they never
+ * could be known by, so that those of workloads are in a conntrack zone of their own: they never
  * meet a flow of the node. What a host sends by such a protocol is of that zone as long as a
  * workload has sent to the host, and the node has not ({@code sent}), nor had received from it
  * before ({@code received}).
