@@ -227,7 +227,7 @@ public final class Names implements AutoCloseable {
     final CompletableFuture<Void> done = new CompletableFuture<>();
     try {
       found.add(new FoundNames.Found(endpointId, name, answer, isFree ? null : done));
-      if (!thread.isDoneNow(this::cycle)) {
+      if (!thread.isDoneNow(this::workOnFound)) {
         wake();
       }
     } catch (OperationException | RejectedExecutionException failure) {
@@ -236,6 +236,15 @@ public final class Names implements AutoCloseable {
     return isFree
         ? CompletableFuture.completedFuture(all)
         : done.thenApply(stored -> answers.applied(selected, all));
+  }
+
+  /** During a change there is no haste: what comes is stored together, and is in the next one. */
+  private void workOnFound() {
+    if (isEnforcing) {
+      wake();
+    } else {
+      cycle();
+    }
   }
 
   private void wake() {

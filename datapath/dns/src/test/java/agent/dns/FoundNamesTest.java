@@ -115,7 +115,7 @@ class FoundNamesTest {
     return names;
   }
 
-  /** Each change is enforced when the test says so; a closed gate holds the thread of the names. */
+  /** Each change is enforced when the test says so; a closed gate holds the thread that works. */
   private CompletableFuture<Void> enforce(Map<String, ? extends Collection<IpAddress>> changed) {
     final CompletableFuture<Void> done = new CompletableFuture<>();
     gate.join();
@@ -175,6 +175,18 @@ class FoundNamesTest {
     return names.found(7, name, answer(texts)).thenAccept(applied -> {});
   }
 
+  /** Closes the gate and has another thread bring an answer, which the gate holds. */
+  private CompletableFuture<Void> foundBeforeTheGate(String name, String text) throws Exception {
+    gate = new CompletableFuture<>();
+    final int before = appends;
+    final CompletableFuture<Void> found =
+        CompletableFuture.supplyAsync(() -> found(name, text)).thenCompose(taken -> taken);
+    while (appends == before) {
+      Thread.sleep(1);
+    }
+    return found;
+  }
+
   private CompletableFuture<Void> enforcement() throws InterruptedException {
     final CompletableFuture<Void> next = enforcing.poll(10, TimeUnit.SECONDS);
     assertTrue(next != null, "nothing is enforced");
@@ -218,8 +230,7 @@ class FoundNamesTest {
     assertTrue(found(WWW, "192.0.2.8").isDone());
     assertFalse(found(WWW, "192.0.2.8", "192.0.2.9").isDone());
     enforcement().complete(null);
-    gate = new CompletableFuture<>();
-    final CompletableFuture<Void> other = found("b.example.com.", "192.0.2.7");
+    final CompletableFuture<Void> other = foundBeforeTheGate("b.example.com.", "192.0.2.7");
     now.updateAndGet(time -> time.plusSeconds(57));
     final CompletableFuture<Void> late = found(WWW, "192.0.2.7");
     assertFalse(late.isDone(), "it could expire before the answer is taken");
@@ -246,11 +257,7 @@ class FoundNamesTest {
   @Test
   void shouldEnforceTogetherWhatComesDuringAChange() throws Exception {
     start();
-    gate = new CompletableFuture<>();
-    final CompletableFuture<Void> first = found(WWW, "192.0.2.7");
-    while (appends == 0) {
-      Thread.sleep(1);
-    }
+    final CompletableFuture<Void> first = foundBeforeTheGate(WWW, "192.0.2.7");
     final List<CompletableFuture<Void>> others = new ArrayList<>();
     for (int i = 0; i < 1_000; i++) {
       others.add(found("n" + i + ".example.com.", "192.0.2.8"));
