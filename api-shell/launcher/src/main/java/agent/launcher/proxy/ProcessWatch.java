@@ -6,8 +6,9 @@ import java.util.function.LongSupplier;
 
 /**
  * Ends a proxy process that does not answer: it is stopped, or the thread that follows the agent's
- * frames is stuck. Time counts as far as this process ran, too, so that a suspended machine, or a
- * busy one on which neither gets a processor, ends nothing. For one thread.
+ * frames is stuck. Time counts as far as this process ran, too, and takes its frames, so that a
+ * suspended machine, a busy one on which neither gets a processor, or a slow disk ends nothing. For
+ * one thread.
  */
 final class ProcessWatch {
   /** How long an answer may take. */
@@ -46,7 +47,7 @@ final class ProcessWatch {
       watched = running;
       answer = running.report(0);
       waitedNs = 0;
-    } else {
+    } else if (!running.isAtWork()) {
       waitedNs += passedNs;
       if (waitedNs >= TimeUnit.MILLISECONDS.toNanos(ANSWER_MS)) {
         running.end("it has not answered for " + ANSWER_MS + " ms");

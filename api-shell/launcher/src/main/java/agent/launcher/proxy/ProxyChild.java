@@ -64,6 +64,7 @@ public final class ProxyChild implements PolicyFeed.Follower, AutoCloseable {
   private final AtomicInteger questions = new AtomicInteger();
   private final AtomicBoolean isOver = new AtomicBoolean();
   private volatile String reason = "it has ended";
+  private volatile boolean isAtWork;
 
   /**
    * What the process needs of the agent.
@@ -155,7 +156,7 @@ public final class ProxyChild implements PolicyFeed.Follower, AutoCloseable {
   /** Reads what the process sends until it ends. */
   void read() {
     try {
-      new FrameReader(process.getInputStream(), LONGEST_FRAME).run(this::onFrame);
+      new FrameReader(process.getInputStream(), LONGEST_FRAME).run(this::take);
     } catch (IOException e) {
       end(IoFailure.reason(e));
     }
@@ -168,6 +169,15 @@ public final class ProxyChild implements PolicyFeed.Follower, AutoCloseable {
       ForwardedLog.errors(process.getErrorStream());
     } catch (IOException e) {
       LOGGER.debug("the errors of the proxy process: {}", IoFailure.reason(e));
+    }
+  }
+
+  private void take(FrameType type, DataInputStream in) throws IOException {
+    isAtWork = true;
+    try {
+      onFrame(type, in);
+    } finally {
+      isAtWork = false;
     }
   }
 
@@ -357,6 +367,11 @@ public final class ProxyChild implements PolicyFeed.Follower, AutoCloseable {
 
   boolean isAlive() {
     return !isOver.get();
+  }
+
+  /** Returns whether the agent works on a frame, as on a slow disk: the next ones wait for it. */
+  boolean isAtWork() {
+    return isAtWork;
   }
 
   /** Returns why it has ended. */

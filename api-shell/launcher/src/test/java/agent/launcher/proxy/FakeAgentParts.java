@@ -44,6 +44,10 @@ final class FakeAgentParts {
   final Set<String> allowed = ConcurrentHashMap.newKeySet();
   final List<PolicyFeed.Follower> followers = new CopyOnWriteArrayList<>();
   volatile CompletableFuture<Set<IpAddress>> released = new CompletableFuture<>();
+
+  /** An answer is taken when this is complete, and the thread that brings it waits for that. */
+  volatile CompletableFuture<Void> takes = CompletableFuture.completedFuture(null);
+
   volatile CompletableFuture<Void> joined = CompletableFuture.completedFuture(null);
   volatile Optional<IpAddress> address4 = Optional.of(IpAddress.parse("10.1.0.254"));
   volatile Optional<IpAddress> address6 = Optional.of(IpAddress.parse("fd00::254"));
@@ -57,6 +61,7 @@ final class FakeAgentParts {
     calls.add(
         "found %d %s %s %d %s"
             .formatted(endpointId, name, answer.addresses(), answer.ttlSec(), answer.aliases()));
+    takes.join();
     return released;
   }
 

@@ -13,6 +13,7 @@ import agent.maps.layout.PolicyDirection;
 import agent.maps.layout.RedirectKind;
 import agent.policy.request.RedirectStatistics;
 import agent.policy.request.RedirectStatistics.Messages;
+import agent.types.IpAddress;
 import java.io.DataInputStream;
 import java.io.IOException;
 import java.nio.file.DirectoryStream;
@@ -342,6 +343,36 @@ class RemoteProxiesTest {
     assertTrue(process.isAlive(), "two steps of at most 10 s count");
     steps(1, TimeUnit.DAYS.toMillis(1));
     assertEquals(FakeProxyProcess.KILLED, process.awaitExit());
+  }
+
+  /** What the process has sent since waits, which is no fault of the process. */
+  @Test
+  void shouldCountNoTimeInWhichTheAgentWorksOnAFrame() throws Exception {
+    proxies.start(RedirectKind.DNS);
+    agent.allowed.add("7 a.example");
+    agent.takes = new CompletableFuture<>();
+    process.send(
+        FrameType.FOUND,
+        out -> {
+          out.writeLong(1);
+          out.writeInt(7);
+          Wire.writeText(out, "a.example.");
+          Wire.writeAll(out, List.of(IpAddress.parse("192.0.2.1")), Wire::writeAddress);
+          out.writeLong(60);
+          Wire.writeAll(out, List.of(), Wire::writeText);
+        });
+    assertTrue(agent.calls.poll(LONGEST_SEC, TimeUnit.SECONDS).startsWith("found 7 a.example."));
+    isSilent = true;
+    ask();
+    steps(20, ProcessWatch.PERIOD_MS);
+    assertTrue(process.isAlive());
+    agent.takes.complete(null);
+    await(
+        () -> {
+          steps(1, ProcessWatch.PERIOD_MS);
+          return !process.isAlive();
+        });
+    assertEquals(FakeProxyProcess.KILLED, process.awaitExit(), "the agent has taken all frames");
   }
 
   /** A process that opens a proxy answers nothing else, and has a limit for that. */
