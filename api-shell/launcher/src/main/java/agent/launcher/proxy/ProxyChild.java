@@ -26,6 +26,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -63,6 +64,7 @@ public final class ProxyChild implements PolicyFeed.Follower, AutoCloseable {
   private final Pending<ProxyCounts> reports = new Pending<>();
   private final AtomicInteger questions = new AtomicInteger();
   private final AtomicBoolean isOver = new AtomicBoolean();
+  private final CountDownLatch over = new CountDownLatch(1);
   private volatile String reason = "it has ended";
   private volatile boolean isAtWork;
 
@@ -387,6 +389,18 @@ public final class ProxyChild implements PolicyFeed.Follower, AutoCloseable {
     process.destroyForcibly();
   }
 
+  /** Ends the process and waits until that is reported, so that another one can be started. */
+  void endAndWait(String why) {
+    end(why);
+    try {
+      if (!over.await(END_MS, TimeUnit.MILLISECONDS)) {
+        LOGGER.warn("the proxy process with pid {} does not end", pid());
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
   private void over() {
     if (!isOver.compareAndSet(false, true)) {
       return;
@@ -408,6 +422,7 @@ public final class ProxyChild implements PolicyFeed.Follower, AutoCloseable {
     sockets.leaveAll();
     frames.close();
     ended.accept(this);
+    over.countDown();
   }
 
   /**

@@ -145,7 +145,7 @@ public final class RemoteProxies implements ProxyHost {
       try {
         await(running.ready());
       } catch (RuntimeException e) {
-        running.end("it is not ready");
+        running.endAndWait("it is not ready");
         throw e;
       }
       keepWatch();

@@ -175,11 +175,11 @@ class AgentDescriptorsKernelTest {
       final String address = i % 2 == 0 ? "198.51.100." + i + "/32" : "2001:db8::" + i + "/128";
       node.namespace().exec("ip", "address", "add", address, "dev", device);
     }
-    final JsonNode told = descriptors(agent);
-    assertEquals("Degraded", told.get("level").asString());
+    final JsonNode health = descriptors(agent);
+    assertEquals("Degraded", health.get("level").asString());
     final String needs = "the limit of open files is 384, and the agent needs 388, with 5 devices";
-    assertTrue(told.get("message").asString().contains(needs), told.toString());
-    assertTrue(told.get("message").asString().contains("found0, found1"), told.toString());
+    assertTrue(health.get("message").asString().contains(needs), health.toString());
+    assertTrue(health.get("message").asString().contains("found0, found1"), health.toString());
     assertEquals(0, agent.terminate());
     agent = node.launchWithDescriptors(LEAST);
     assertEquals(1, agent.exitCode());
