@@ -91,7 +91,9 @@ class MasqueradedFragmentsKernelTest {
           assertEquals(numbers.get(sender), number, from + " fragment " + part);
         }
       }
-      assertEquals(NUMBER + i, numbers.getFirst(), "the first sender keeps its own");
+      if (!used.contains(NUMBER + i)) { // or another datagram has got it by chance
+        assertEquals(NUMBER + i, numbers.getFirst(), "the first sender keeps its own");
+      }
       used.addAll(numbers);
     }
     assertEquals(60, used.size(), used.toString());

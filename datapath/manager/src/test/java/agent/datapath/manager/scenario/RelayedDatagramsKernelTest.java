@@ -106,7 +106,9 @@ class RelayedDatagramsKernelTest {
           assertEquals(numbers.get(sender), number, "sender " + sender + ", fragment " + part);
         }
       }
-      assertEquals(NUMBER + i, numbers.getFirst(), "the first sender keeps its own");
+      if (!used.contains(NUMBER + i)) { // or another datagram has got it by chance
+        assertEquals(NUMBER + i, numbers.getFirst(), "the first sender keeps its own");
+      }
       used.addAll(numbers);
     }
     assertEquals(20, used.size(), used.toString());
