@@ -23,7 +23,6 @@ public final class HookProbe {
   /** STATX_INO; the numbers of the device are always filled in. */
   private static final int STATX_INO = 0x100;
 
-  private static final long AT_FDCWD = -100;
   private static final int AT_SYMLINK_NOFOLLOW = 0x100;
   private static final long STATX_BYTES = 256;
   private static final long INODE_OFFSET = 32;
@@ -124,7 +123,7 @@ public final class HookProbe {
    * @return 0, or -1 where there is no file or it cannot be read
    */
   public int readFile(MemorySegment path) {
-    return LibC.statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, STATX_INO, file);
+    return LibC.statx(path, AT_SYMLINK_NOFOLLOW, STATX_INO, file);
   }
 
   /** Returns the inode number of the file that was read. */

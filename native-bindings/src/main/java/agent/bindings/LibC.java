@@ -20,6 +20,7 @@ import java.lang.invoke.VarHandle;
 final class LibC {
   static final StructLayout CALL_STATE = Linker.Option.captureStateLayout();
 
+  private static final long AT_FDCWD = -100;
   private static final MemorySegment NULL = MemorySegment.NULL;
   private static final VarHandle ERRNO =
       CALL_STATE.varHandle(MemoryLayout.PathElement.groupElement("errno"));
@@ -162,10 +163,10 @@ final class LibC {
     }
   }
 
-  /** Returns 0 or -1, without errno; the empty path is the descriptor of the directory itself. */
-  static int statx(long directory, MemorySegment path, int flags, int mask, MemorySegment found) {
+  /** Returns 0 or -1, without errno. */
+  static int statx(MemorySegment path, int flags, int mask, MemorySegment found) {
     try {
-      return (int) (long) STATX.invokeExact(directory, path, (long) flags, (long) mask, found, 0L);
+      return (int) (long) STATX.invokeExact(AT_FDCWD, path, (long) flags, (long) mask, found, 0L);
     } catch (Throwable t) {
       throw unexpected(t);
     }

@@ -70,7 +70,7 @@ final class RequestWarnings {
 
   private void check(String path, HttpSpec rule) {
     final Expression method = expression(rule.method(), false);
-    if (method != null && !method.matchesSome("", TOKEN)) {
+    if (method != null && !method.matchesSome(TOKEN)) {
       warn(path + ".method", "'" + rule.method() + "' matches no method; A|B means A or B");
     }
     final Expression target = expression(rule.path(), false);
@@ -86,7 +86,7 @@ final class RequestWarnings {
               + " form");
     }
     final Expression host = expression(rule.host(), true);
-    if (host != null && !host.matchesSome("", AUTHORITY)) {
+    if (host != null && !host.matchesSome(AUTHORITY)) {
       warn(path + ".host", "'" + rule.host() + "' matches no host");
     }
     headers(path, rule);

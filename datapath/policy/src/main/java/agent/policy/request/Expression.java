@@ -118,24 +118,18 @@ public final class Expression {
   }
 
   /**
-   * Returns whether a text may match that begins with a prefix and goes on with some of these
-   * characters. Where that is not known it is true.
+   * Returns whether a text of some of these characters may match. Where that is not known it is
+   * true.
    *
-   * @param prefix of ASCII
    * @param characters below 128
    */
-  public boolean matchesSome(String prefix, BitSet characters) {
+  public boolean matchesSome(BitSet characters) {
     if (automaton != null) {
-      return automaton.matchesSome(prefix, characters);
+      return automaton.matchesSome(characters);
     }
     return pattern != null
-        || names.stream()
-            .anyMatch(name -> name.startsWith(prefix) && isOf(name, prefix.length(), characters))
-        || Arrays.stream(prefixes)
-            .anyMatch(
-                own ->
-                    prefix.startsWith(own)
-                        || own.startsWith(prefix) && isOf(own, prefix.length(), characters));
+        || names.stream().anyMatch(name -> isOf(name, characters))
+        || Arrays.stream(prefixes).anyMatch(own -> isOf(own, characters));
   }
 
   /**
@@ -156,8 +150,8 @@ public final class Expression {
                     NormalTarget.after(NormalTarget.START, own, keepsSlashes) != NormalTarget.DEAD);
   }
 
-  private static boolean isOf(String text, int from, BitSet characters) {
-    for (int i = from; i < text.length(); i++) {
+  private static boolean isOf(String text, BitSet characters) {
+    for (int i = 0; i < text.length(); i++) {
       if (!characters.get(text.charAt(i))) {
         return false;
       }

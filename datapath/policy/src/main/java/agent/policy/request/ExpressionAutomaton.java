@@ -14,6 +14,8 @@ import java.util.Deque;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.IntBinaryOperator;
+import java.util.function.IntPredicate;
 
 /**
  * A deterministic automaton of an expression for texts of ASCII: one step a character, which
@@ -26,6 +28,9 @@ final class ExpressionAutomaton {
   private static final int TRANSITIONS_PER_STATE = 32;
 
   private static final int FURTHER_TRANSITIONS = 512;
+
+  /** What another automaton says of a character that it does not take. */
+  private static final int OUTSIDE = -1;
 
   /** Steps of the construction for each state of the expression. */
   private static final long EFFORT_PER_STATE = 2_000;
@@ -76,47 +81,47 @@ final class ExpressionAutomaton {
     return accepting.get(state) ? 1 : 0;
   }
 
-  /** Returns whether a text matches that begins with a prefix and goes on with these characters. */
-  boolean matchesSome(String prefix, BitSet characters) {
-    int begin = start;
-    for (int i = 0; i < prefix.length(); i++) {
-      begin = next[begin * classCount + classes[prefix.charAt(i)]];
-    }
-    final BitSet seen = new BitSet();
-    final Deque<Integer> open = new ArrayDeque<>(List.of(begin));
-    while (!open.isEmpty()) {
-      final int state = open.poll();
-      if (accepting.get(state)) {
-        return true;
-      }
-      for (int c = characters.nextSetBit(0); c >= 0; c = characters.nextSetBit(c + 1)) {
-        final int to = next[state * classCount + classes[c]];
-        if (to != DEAD && !seen.get(to)) {
-          seen.set(to);
-          open.add(to);
-        }
-      }
-    }
-    return false;
+  /** Returns whether a text of these characters matches. */
+  boolean matchesSome(BitSet characters) {
+    return matchesSome(1, 0, (only, c) -> characters.get(c) ? only : OUTSIDE, only -> true);
   }
 
   /** Returns whether a path with its query matches that is in its normal form. */
   boolean matchesSomeTarget(boolean keepsSlashes) {
-    final int begin = start * NormalTarget.STATES + NormalTarget.START;
+    return matchesSome(
+        NormalTarget.STATES,
+        NormalTarget.START,
+        (state, c) -> {
+          final int to = NormalTarget.next(state, c, keepsSlashes);
+          return to == NormalTarget.DEAD ? OUTSIDE : to;
+        },
+        NormalTarget::isEnd);
+  }
+
+  /**
+   * Returns whether a text matches that another automaton takes, too.
+   *
+   * @param others how many states that has
+   * @param othersStart its first state
+   * @param step its next state after a state and a character, or {@link #OUTSIDE}
+   * @param isEnd whether a text may end in one of its states
+   */
+  private boolean matchesSome(
+      int others, int othersStart, IntBinaryOperator step, IntPredicate isEnd) {
     final BitSet seen = new BitSet();
-    final Deque<Integer> open = new ArrayDeque<>(List.of(begin));
+    final Deque<Integer> open = new ArrayDeque<>(List.of(start * others + othersStart));
     while (!open.isEmpty()) {
       final int both = open.poll();
-      final int state = both / NormalTarget.STATES;
-      final int target = both % NormalTarget.STATES;
-      if (accepting.get(state) && NormalTarget.isEnd(target)) {
+      final int state = both / others;
+      final int other = both % others;
+      if (accepting.get(state) && isEnd.test(other)) {
         return true;
       }
-      for (int c = ' '; c < ExpressionTree.CHARACTERS; c++) {
+      for (int c = 0; c < ExpressionTree.CHARACTERS; c++) {
         final int to = next[state * classCount + classes[c]];
-        final int toTarget = NormalTarget.next(target, c, keepsSlashes);
-        final int toBoth = to * NormalTarget.STATES + toTarget;
-        if (to != DEAD && toTarget != NormalTarget.DEAD && !seen.get(toBoth)) {
+        final int otherTo = step.applyAsInt(other, c);
+        final int toBoth = to * others + otherTo;
+        if (to != DEAD && otherTo != OUTSIDE && !seen.get(toBoth)) {
           seen.set(toBoth);
           open.add(toBoth);
         }
