@@ -6,8 +6,6 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import java.util.ArrayList;
-import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.RejectedExecutionException;
@@ -57,32 +55,13 @@ class NameThreadTest {
 
   @Test
   void shouldDoOneThingAtATime() throws Exception {
-    final int threads = 4;
-    final int rounds = 20_000;
-    final CountDownLatch all = new CountDownLatch(threads * rounds);
-    final Runnable work =
-        () -> {
-          count++;
-          all.countDown();
-        };
-    final List<Thread> callers = new ArrayList<>();
-    for (int i = 0; i < threads; i++) {
-      callers.add(
-          Thread.ofPlatform()
-              .start(
-                  () -> {
-                    for (int k = 0; k < rounds; k++) {
-                      if (!names.isDoneNow(work)) {
-                        names.execute(work);
-                      }
-                    }
-                  }));
-    }
-    for (final Thread caller : callers) {
-      caller.join();
-    }
-    assertTrue(all.await(30, TimeUnit.SECONDS));
-    assertEquals(threads * rounds, count);
+    new OneAtATime()
+        .assertHolds(
+            (work, thread) -> {
+              if (!names.isDoneNow(work)) {
+                names.execute(work);
+              }
+            });
   }
 
   @Test
