@@ -1,10 +1,12 @@
 package agent.bindings;
 
 import static java.lang.foreign.ValueLayout.JAVA_INT;
-import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
+import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.nio.file.Files;
+import java.nio.file.Path;
 
 /**
  * The credentials of the peer of a Unix socket (SO_PEERCRED, unix(7)).
@@ -18,12 +20,7 @@ public record PeerCredentials(int pid, int uid, int gid) {
   private static final int SO_PEERCRED = 17;
   private static final int SO_PEERPIDFD = 77; // Linux 6.5
   private static final long PIDFD_GET_PID_NAMESPACE = 0xff05; // linux/pidfd.h, Linux 6.11
-
-  // linux/stat.h, linux/fcntl.h
-  private static final int AT_EMPTY_PATH = 0x1000;
-  private static final int STATX_INO = 0x100;
-  private static final int STATX_BYTES = 256;
-  private static final int INODE_OFFSET = 32;
+  private static final Path DESCRIPTORS = Path.of("/proc/self/fd");
 
   /**
    * Reads the credentials from the kernel.
@@ -64,7 +61,7 @@ public record PeerCredentials(int pid, int uid, int gid) {
       final int handle = process.get(JAVA_INT, 0);
       final int namespace = LibC.ioctl(state, handle, PIDFD_GET_PID_NAMESPACE, MemorySegment.NULL);
       try {
-        return namespace < 0 ? 0 : inode(arena, namespace);
+        return namespace < 0 ? 0 : inode(namespace);
       } finally {
         Descriptors.close(namespace);
         Descriptors.close(handle);
@@ -72,9 +69,11 @@ public record PeerCredentials(int pid, int uid, int gid) {
     }
   }
 
-  private static long inode(Arena arena, int fd) {
-    final MemorySegment found = arena.allocate(STATX_BYTES, Long.BYTES);
-    final int result = LibC.statx(fd, arena.allocateFrom(""), AT_EMPTY_PATH, STATX_INO, found);
-    return result < 0 ? 0 : found.get(JAVA_LONG, INODE_OFFSET);
+  private static long inode(int fd) {
+    try {
+      return (Long) Files.getAttribute(DESCRIPTORS.resolve(Integer.toString(fd)), "unix:ino");
+    } catch (IOException unreadable) {
+      return 0;
+    }
   }
 }

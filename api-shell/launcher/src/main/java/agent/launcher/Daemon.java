@@ -117,7 +117,7 @@ final class Daemon implements AutoCloseable {
     LibBpf.ensureLoaded();
     final AgentState state = lock();
     final ConfigurationView shown = settings.shown();
-    final DaemonRoutes routes = new DaemonRoutes(shown);
+    final DaemonRoutes routes = new DaemonRoutes(shown, settings.proxies().escapedSlashes());
     final ApiConnectionView connections = serveStarting(routes);
     if (!settings.restores()) {
       state.discard();

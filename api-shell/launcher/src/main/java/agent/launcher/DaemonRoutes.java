@@ -2,6 +2,7 @@ package agent.launcher;
 
 import agent.identity.CidrIdentityAllocator;
 import agent.identity.IdentityAllocator;
+import agent.l7proxy.EscapedSlashes;
 import agent.launcher.view.ConfigurationView;
 import agent.launcher.view.DaemonStatus;
 import agent.launcher.view.DomainMetricSource;
@@ -45,11 +46,12 @@ final class DaemonRoutes {
    * Creates the routes of a daemon that is starting.
    *
    * @param configuration the configuration that the daemon was started with
+   * @param slashes what the HTTP proxy does with escaped slashes
    */
-  DaemonRoutes(ConfigurationView configuration) {
+  DaemonRoutes(ConfigurationView configuration, EscapedSlashes slashes) {
     status = new DaemonStatus(configuration, Version.number());
     self = configuration.self();
-    keepsSlashes = configuration.keepsEscapedSlashes();
+    keepsSlashes = slashes == EscapedSlashes.KEEP;
     metrics.add(new ProcessMetricSource());
     daemon = new DaemonHandlers(status, metrics);
   }

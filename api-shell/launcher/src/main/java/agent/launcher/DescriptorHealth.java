@@ -6,6 +6,7 @@ import agent.endpoint.Endpoints;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
+import java.util.TreeSet;
 import java.util.function.IntSupplier;
 import java.util.function.Supplier;
 
@@ -44,8 +45,16 @@ final class DescriptorHealth implements HealthBoard.Probe {
 
   @Override
   public HealthBoard.Reading read() {
+    final Set<String> found = new TreeSet<>();
     final Optional<String> obstacle =
-        DescriptorShares.obstacle(limit, endpoints.getAsInt(), "", () -> devices.get().size());
+        DescriptorShares.obstacle(
+            limit,
+            endpoints.getAsInt(),
+            "",
+            () -> {
+              found.addAll(devices.get());
+              return found.size();
+            });
     return obstacle
         .map(
             reason ->
@@ -53,7 +62,7 @@ final class DescriptorHealth implements HealthBoard.Probe {
                     "the agent could not start again: "
                         + reason
                         + ", devices: "
-                        + String.join(", ", devices.get())))
+                        + String.join(", ", found)))
         .orElseGet(() -> HealthBoard.Reading.ok("the limit of open files is " + limit));
   }
 }

@@ -36,11 +36,15 @@ final class ProxyOptions {
         .requestTimeout(seconds("http-request-timeout"))
         .idleTimeout(seconds("http-idle-timeout"))
         .grpcTimeout(seconds("http-max-grpc-timeout"))
-        .escapedSlashes(
-            options.text("http-escaped-slashes").equals("keep")
-                ? EscapedSlashes.KEEP
-                : EscapedSlashes.REJECT)
+        .escapedSlashes(escapedSlashes())
         .accessLog(file(ACCESS_LOG).orElse(null));
+  }
+
+  /** Returns what becomes of requests whose path has escaped slashes. */
+  EscapedSlashes escapedSlashes() {
+    return options.text("http-escaped-slashes").equals("keep")
+        ? EscapedSlashes.KEEP
+        : EscapedSlashes.REJECT;
   }
 
   /** Returns the context of the DNS proxy, as far as options say it. */

@@ -63,11 +63,6 @@ public final class ConfigurationView {
     return clusterName() + "/" + nodeName;
   }
 
-  /** Returns whether the HTTP proxy judges paths with their escaped slashes. */
-  public boolean keepsEscapedSlashes() {
-    return options.text("http-escaped-slashes").equals("keep");
-  }
-
   /** Encodes the names of the cluster and of this node in it. */
   Map<String, Object> cluster() {
     return Map.of("name", clusterName(), "self", self());

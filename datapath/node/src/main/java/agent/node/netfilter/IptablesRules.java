@@ -114,7 +114,7 @@ final class IptablesRules implements RuleTable {
    */
   static String text(MasqueradedRange range, MasqueradeRules rules, int mangleHooks, int natHooks) {
     final StringBuilder text = new StringBuilder();
-    begin(text, MANGLE).append(':').append(SHARE).append(" - [0:0]\n");
+    begin(text, MANGLE);
     leaveAlone(text, range);
     refuse(text, Family.of(range), rules.ports().share());
     end(text, rules, mangleHooks);
@@ -128,8 +128,15 @@ final class IptablesRules implements RuleTable {
     return text.toString();
   }
 
-  private static StringBuilder begin(StringBuilder text, String table) {
-    return text.append('*').append(table).append("\n:").append(CHAIN).append(" - [0:0]\n");
+  /** Returns the agent's chains of a table. */
+  private static List<String> chains(String table) {
+    return table.equals(MANGLE) ? List.of(CHAIN, SHARE) : List.of(CHAIN);
+  }
+
+  /** Begins a table with its chains, which are empty then. */
+  private static void begin(StringBuilder text, String table) {
+    text.append('*').append(table).append('\n');
+    chains(table).forEach(chain -> text.append(':').append(chain).append(" - [0:0]\n"));
   }
 
   private static void leaveAlone(StringBuilder text, MasqueradedRange range) {
@@ -206,10 +213,7 @@ final class IptablesRules implements RuleTable {
     readGeneration = isLegacy() ? -1 : NftablesRules.generation();
     final List<String> lines = new ArrayList<>();
     for (final Use use : used()) {
-      lines.addAll(list(use.family, use.table, CHAIN));
-      if (use.table.equals(MANGLE)) {
-        lines.addAll(list(use.family, use.table, SHARE));
-      }
+      chains(use.table).forEach(chain -> lines.addAll(list(use.family, use.table, chain)));
       lines.addAll(hooks(use.family, use.table));
     }
     return String.join("\n", lines);
@@ -289,12 +293,10 @@ final class IptablesRules implements RuleTable {
   public void remove() {
     for (final Use use : used()) {
       if (!list(use.family, use.table, CHAIN).isEmpty()) {
-        final boolean isMangle = use.table.equals(MANGLE);
-        final int hooks = hooks(use.family, use.table).size();
-        final StringBuilder text = begin(new StringBuilder(), use.table); // empties the chains
-        text.append(isMangle ? ":" + SHARE + " - [0:0]\n" : "");
-        text.append(("-D " + HOOK + "\n").repeat(hooks)).append("-X " + CHAIN + "\n");
-        text.append(isMangle ? "-X " + SHARE + "\n" : "");
+        final StringBuilder text = new StringBuilder();
+        begin(text, use.table);
+        text.append(("-D " + HOOK + "\n").repeat(hooks(use.family, use.table).size()));
+        chains(use.table).forEach(chain -> text.append("-X ").append(chain).append('\n'));
         restore(use.family, text.append("COMMIT\n").toString());
       }
     }
