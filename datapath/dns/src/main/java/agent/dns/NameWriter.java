@@ -27,6 +27,9 @@ final class NameWriter implements AutoCloseable {
   private static final long RETRY_MS = 1_000;
   private static final long SOON_MS = 100;
 
+  /** The disk is waited for so often at most: a wait costs as much as many lookups. */
+  private static final long SYNC_PAUSE_MS = 100;
+
   /** So many lookups are appended before all of them are stored anew. */
   private static final int LEAST_APPENDED = 5_000;
 
@@ -45,6 +48,7 @@ final class NameWriter implements AutoCloseable {
   private boolean isCompacting;
   private int appended;
   private long dueMs;
+  private long nextSyncMs;
 
   /**
    * Creates a writer of a cache that is stored.
@@ -57,6 +61,7 @@ final class NameWriter implements AutoCloseable {
     this.cache = cache;
     this.owner = owner;
     this.clockMs = clockMs;
+    nextSyncMs = clockMs.getAsLong();
   }
 
   /** Has a lookup with new addresses stored by the next {@link #write}. */
@@ -117,14 +122,17 @@ final class NameWriter implements AutoCloseable {
   }
 
   /**
-   * Has everything that was appended come to the disk, on another thread. No caller waits for it: a
-   * process that is killed loses nothing that is appended, and after a crash of the node its
-   * workloads look up their names again.
+   * Has everything that was appended come to the disk, on another thread, unless that was done a
+   * moment ago: the next call does it then. No caller waits for it: a process that is killed loses
+   * nothing that is appended, and after a crash of the node its workloads look up their names
+   * again.
    */
   void sync() {
-    if (isUnsynced && !isSyncing) {
+    final long nowMs = clockMs.getAsLong();
+    if (isUnsynced && !isSyncing && nowMs - nextSyncMs >= 0) {
       isUnsynced = false;
       isSyncing = true;
+      nextSyncMs = nowMs + SYNC_PAUSE_MS;
       CompletableFuture.runAsync(store::sync, background)
           .whenComplete((done, failure) -> owner.execute(() -> onSynced(failure)));
     }
@@ -134,8 +142,6 @@ final class NameWriter implements AutoCloseable {
     isSyncing = false;
     if (failure != null) {
       failed(failure.getCause());
-    } else {
-      sync();
     }
   }
 

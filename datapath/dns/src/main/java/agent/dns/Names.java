@@ -355,6 +355,7 @@ public final class Names implements AutoCloseable {
     if (!isEnforcing && hasWork() && (failed.isEmpty() || nowMs - enforceAtMs >= 0)) {
       enforce(isStored);
     }
+    writer.sync();
   }
 
   private boolean hasWork() {
@@ -432,7 +433,6 @@ public final class Names implements AutoCloseable {
     pending.addAll(later);
     final List<CompletableFuture<Void>> answers = waiting;
     waiting = new ArrayList<>();
-    writer.sync();
     if (changes.isEmpty()) {
       FoundNames.end(answers, true);
       if (!ending.isEmpty()) {

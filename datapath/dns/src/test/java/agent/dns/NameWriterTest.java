@@ -115,6 +115,32 @@ class NameWriterTest {
     runTask();
   }
 
+  @Test
+  void shouldWaitForTheDiskOnceInATenthOfASecond() throws Exception {
+    for (int i = 0; i < 3; i++) {
+      writer.add(lookup());
+      assertTrue(writer.write());
+      assertEquals("append 1", next());
+      writer.sync();
+      assertEquals("sync", next());
+      runTask();
+
+      writer.add(lookup());
+      assertTrue(writer.write());
+      assertEquals("append 1", next());
+      nowMs.addAndGet(99);
+      writer.sync();
+      assertEquals(List.of(), List.copyOf(calls), "a moment after the one before");
+      nowMs.incrementAndGet();
+      writer.sync();
+      assertEquals("sync", next());
+      runTask();
+      nowMs.addAndGet(100);
+      writer.sync();
+      assertEquals(List.of(), List.copyOf(calls), "there is nothing to wait for");
+    }
+  }
+
   /** A later change puts nothing off. */
   @Test
   void shouldKeepTheEarlierOfTwoTimes() throws Exception {
