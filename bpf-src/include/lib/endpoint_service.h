@@ -86,8 +86,8 @@ static __always_inline bool service_keeps(const struct conntrack_entry *entry, _
 }
 
 /*
- * Selects a backend for a packet to a service that opens a flow; returns an enum service_step. An IPv6 packet to an
- * IPv4-mapped address is to no service.
+ * Selects a backend for a packet to a service that opens a flow; returns an enum service_step. No IPv6 packet to an
+ * IPv4-mapped address comes here (packet_is_of_hosts): the frontends of IPv4 have these.
  */
 static __always_inline int service_open(struct packet *packet, struct judgement *judgement, __u64 client, __u8 scope)
 {
@@ -97,8 +97,6 @@ static __always_inline int service_open(struct packet *packet, struct judgement 
 	__u64 hash;
 
 	end_of_packet(&end, packet);
-	if (packet->family == FAMILY_IPV6 && end_is_mapped(&end))
-		return SERVICE_NONE;
 	service = service_of(&end, packet->protocol, scope);
 	if (likely(!service))
 		return SERVICE_NONE;

@@ -47,10 +47,10 @@ static __always_inline __u64 fragment_owner(const struct packet *packet, __u32 h
 }
 
 /*
- * Takes a number for a sender; returns false where another one has it. A local function: the key stays where it is, since
- * the call chain has no room for a copy.
+ * Takes a number for a sender; returns false where another one has it, or the sender itself, unless it chose the number
+ * again. A local function: the key stays where it is, since the call chain has no room for a copy.
  */
-__local int fragment_claim(const struct fragment6_key *key, const struct packet *packet)
+__local int fragment_claim(const struct fragment6_key *key, const struct packet *packet, bool chosen)
 {
 	const __u32 now = (__u32)(now_ns() / NS_PER_SECOND);
 	const struct fragment_claim *taken = bpf_map_lookup_elem(&fragment_claims, key);
@@ -60,7 +60,7 @@ __local int fragment_claim(const struct fragment6_key *key, const struct packet 
 	};
 
 	if (taken && now - taken->seconds < FRAGMENT_CLAIM_SEC &&
-	    (taken->owner[0] != claim.owner[0] || taken->owner[1] != claim.owner[1]))
+	    (!chosen || taken->owner[0] != claim.owner[0] || taken->owner[1] != claim.owner[1]))
 		return false;
 	return !bpf_map_update_elem(&fragment_claims, key, &claim, taken ? BPF_ANY : BPF_NOEXIST);
 }
@@ -150,7 +150,7 @@ __global int fragment_choose(const struct packet *packet, const union address *o
 	__builtin_memcpy(key.destination_address, to, sizeof(key.destination_address));
 	unrolled
 	for (int i = 0; i < FRAGMENT_TRIES; i++) {
-		if (!fragment_is_of_crowd(key.id_be) && fragment_claim(&key, packet))
+		if (!fragment_is_of_crowd(key.id_be) && fragment_claim(&key, packet, !i))
 			break;
 		key.id_be = bpf_get_prandom_u32() & fragment_mask(packet);
 	}

@@ -15,9 +15,9 @@
 /* Returns whether a host may have the address: not those of 0/8, 127/8, 224/4 and 240/4. */
 static __always_inline bool ipv4_is_of_host(__be32 address)
 {
-	const __u32 network = bpf_ntohl(address) >> 24;
+	const __u32 network = *(const __u8 *)&address; /* in network byte order */
 
-	return network && network != IPV4_LOOPBACK_NETWORK && network < IPV4_MULTICAST_FIRST;
+	return network - 1 < IPV4_MULTICAST_FIRST - 1 && network != IPV4_LOOPBACK_NETWORK;
 }
 
 /*
