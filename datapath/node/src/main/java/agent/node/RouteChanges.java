@@ -65,10 +65,9 @@ final class RouteChanges {
   private static Optional<String> conflict(
       RouteNetlink netlink, RouteMessage wanted, NetlinkException cause) {
     final boolean ipv4 = wanted.destination().isIpv4();
-    if (netlink.routes(ipv4, RouteDifference.PROTOCOL).stream()
+    if (netlink.routes(ipv4, RouteDifference.PROTOCOL, wanted.deviceIndex()).stream()
         .filter(RouteDifference::isOwn)
-        .filter(real -> real.destination().equals(wanted.destination()))
-        .anyMatch(real -> real.deviceIndex() == wanted.deviceIndex())) {
+        .anyMatch(real -> real.destination().equals(wanted.destination()))) {
       return Optional.empty();
     }
     final String others =

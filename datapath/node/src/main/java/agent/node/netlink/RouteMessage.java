@@ -171,6 +171,11 @@ public record RouteMessage(
         && (type == TYPE_LOCAL || type == TYPE_BROADCAST || type == TYPE_ANYCAST);
   }
 
+  /** Returns a request for the routes of a table by a device; protocol 0 means any. */
+  static NetlinkRequest list(boolean ipv4, int table, int protocol, int deviceIndex) {
+    return list(ipv4, table, protocol).attribute(RTA_OIF, deviceIndex);
+  }
+
   /** Returns a request for the routes of a table; protocol 0 means any. */
   static NetlinkRequest list(boolean ipv4, int table, int protocol) {
     final String operation = (ipv4 ? "IPv4" : "IPv6") + " routes: list";

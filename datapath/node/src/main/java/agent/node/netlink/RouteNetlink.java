@@ -97,7 +97,7 @@ public final class RouteNetlink implements AutoCloseable {
    * @param protocol its protocol number, or 0 for any
    */
   public List<RouteMessage> routes(boolean ipv4, int protocol) {
-    return routes(ipv4, RouteMessage.TABLE_MAIN, protocol);
+    return routesOf(ipv4, RouteMessage.TABLE_MAIN, protocol);
   }
 
   /** Returns the IPv4 or IPv6 routes of the main table with an MTU that is not locked. */
@@ -119,12 +119,36 @@ public final class RouteNetlink implements AutoCloseable {
 
   /** Returns the IPv4 or IPv6 routes of the local table. */
   public List<RouteMessage> localRoutes(boolean ipv4) {
-    return routes(ipv4, RouteMessage.TABLE_LOCAL, 0);
+    return routesOf(ipv4, RouteMessage.TABLE_LOCAL, 0);
   }
 
-  private List<RouteMessage> routes(boolean ipv4, int table, int protocol) {
+  /**
+   * Returns the IPv4 or IPv6 routes of the main table that one program added by a device; none
+   * where the device does not exist. The kernel leaves the others out.
+   *
+   * @param protocol its protocol number
+   */
+  public List<RouteMessage> routes(boolean ipv4, int protocol, int deviceIndex) {
+    final int table = RouteMessage.TABLE_MAIN;
     try {
-      return socket.query(RouteMessage.list(ipv4, table, protocol), RouteMessage::decode).stream()
+      return routes(RouteMessage.list(ipv4, table, protocol, deviceIndex), table, protocol).stream()
+          .filter(route -> route.deviceIndex() == deviceIndex)
+          .toList();
+    } catch (NetlinkException failure) {
+      if (failure.errno() == Errno.ENODEV) {
+        return List.of();
+      }
+      throw failure;
+    }
+  }
+
+  private List<RouteMessage> routesOf(boolean ipv4, int table, int protocol) {
+    return routes(RouteMessage.list(ipv4, table, protocol), table, protocol);
+  }
+
+  private List<RouteMessage> routes(NetlinkRequest list, int table, int protocol) {
+    try {
+      return socket.query(list, RouteMessage::decode).stream()
           .filter(route -> route.table() == table)
           .filter(route -> protocol == 0 || route.protocol() == protocol)
           .toList();

@@ -137,6 +137,31 @@ class RouteNetlinkKernelTest {
     assertEquals(List.of(), inHost(netlink -> netlink.routes(false, 169)));
   }
 
+  /** The kernel filters: what it answers is not the whole table. */
+  @Test
+  void shouldReadTheRoutesOfOneDevice() throws Exception {
+    final VethPair first = VethPair.create(host, "h0", workload, "w0");
+    final VethPair second = VethPair.create(host, "h1", workload, "w1");
+    host.ip(
+        "route add 192.0.2.1/32 dev h0 proto 169",
+        "route add 192.0.2.2/32 dev h1 proto 169",
+        "route add 192.0.2.3/32 dev h1",
+        "route add 2001:db8::1/128 dev h0 proto 169",
+        "route add 2001:db8::2/128 dev h1 proto 169");
+    for (final boolean ipv4 : List.of(true, false)) {
+      for (final VethPair veth : List.of(first, second)) {
+        final List<RouteMessage> routes =
+            inHost(netlink -> netlink.routes(ipv4, 169, veth.hostIfindex()));
+        assertEquals(1, routes.size(), routes.toString());
+        final String own = ipv4 ? "192.0.2." : "2001:db8::";
+        assertEquals(
+            IpAddress.parse(own + (veth == first ? 1 : 2)),
+            routes.getFirst().destination().address());
+      }
+      assertEquals(List.of(), inHost(netlink -> netlink.routes(ipv4, 169, 1_000_000)));
+    }
+  }
+
   @Test
   void shouldReadRoutesThatTheIpCommandAdded() throws Exception {
     final VethPair veth = VethPair.create(host, "h0", workload, "w0");
