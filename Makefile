@@ -28,7 +28,8 @@ $(BUILT): $(SOURCES) | deps
 
 test: deps ## run every test, kernel tests included (as root; CI=true makes a skipped one a failure)
 	.build/check-spelling
-	$(MAVEN) -fae verify
+	@mkdir -p target && touch target/test-start
+	$(MAVEN) -fae verify; status=$$?; .build/slowest-classes target/test-start && exit $$status
 	@mkdir -p $(dir $(BUILT)) && touch $(BUILT)
 
 kernels: deps ## load every program and walk an agent on Debian's stock kernels under emulation (as root; KERNELS="6.1 6.12", or unstable)

@@ -7,13 +7,16 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * The scripts by which targets of the Makefile fail where a test did not run or found too little.
+ * The scripts by which targets of the Makefile fail where a test did not run or found too little,
+ * and print which ones took long.
  */
 class BuildScriptsTest {
   private static final Path SCRIPTS = Path.of("../../.build").toAbsolutePath().normalize();
@@ -57,6 +60,40 @@ class BuildScriptsTest {
     assertEquals(0, runFooTest("cp " + ran + " " + report).status());
     assertEquals(1, runFooTest("cp " + skipped + " " + report).status(), "all were skipped");
     assertEquals(7, runFooTest("cp " + ran + " " + report + "; exit 7").status());
+  }
+
+  /** Writes a report so many seconds after the epoch. */
+  private void report(String module, String name, String seconds, long at) throws IOException {
+    final Path report =
+        write(
+            module + "/target/surefire-reports/TEST-a." + name + ".xml",
+            """
+        <?xml version="1.0" encoding="UTF-8"?>
+        <testsuite version="3.0.2" name="a.%s" time="%s" tests="3" errors="0" skipped="0">
+          <testcase name="shouldDoIt" classname="a.%s" time="99.5"/>
+        </testsuite>
+        """
+                .formatted(name, seconds, name));
+    Files.setLastModifiedTime(report, FileTime.from(at, TimeUnit.SECONDS));
+  }
+
+  @Test
+  void shouldPrintTheSlowestClassesOfARun() throws Exception {
+    final Path start = write("target/test-start", "");
+    Files.setLastModifiedTime(start, FileTime.from(1000, TimeUnit.SECONDS));
+    report("maps", "StaleTest", "900.0", 999);
+    report("maps", "FastTest", "0.125", 1001);
+    report("datapath/manager", "SlowTest", "1,234.5", 1001);
+    report("api-shell/launcher", "MiddleTest", "45.678", 1002);
+    assertEquals(
+        """
+        The slowest test classes, in seconds:
+           1234.5  a.SlowTest
+             45.7  a.MiddleTest
+        """,
+        run("slowest-classes", start.toString(), "2").output());
+    final String all = run("slowest-classes", start.toString()).output();
+    assertTrue(all.endsWith("      0.1  a.FastTest\n"), all);
   }
 
   private void mutations(String module, String part, int killed, int survived) throws IOException {
