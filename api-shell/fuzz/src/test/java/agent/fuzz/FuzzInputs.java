@@ -1,6 +1,9 @@
 package agent.fuzz;
 
+import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.stream.Stream;
 
@@ -29,5 +32,14 @@ public final class FuzzInputs {
       throw new AssertionError(
           accepted + " is written as '" + written + "' and then read as " + readAgain);
     }
+  }
+
+  /** Returns a path in a new temporary folder, which goes when this process ends. */
+  public static Path temporary(String name) throws IOException {
+    final Path folder = Files.createTempDirectory("fuzz");
+    final Path file = folder.resolve(name);
+    folder.toFile().deleteOnExit();
+    file.toFile().deleteOnExit();
+    return file;
   }
 }

@@ -5,13 +5,19 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.code_intelligence.jazzer.Jazzer;
 import java.io.IOException;
+import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import java.util.stream.StreamSupport;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.api.parallel.Execution;
@@ -31,6 +37,28 @@ class FuzzTest {
   private static final int SEED = Integer.getInteger("fuzz.seed", 20261122);
   private static final int STARTING_SECONDS = 120;
   private static final Pattern RUNS = Pattern.compile("stat::number_of_executed_units: +(\\d+)");
+
+  private static Set<Path> before;
+
+  /** Returns the temporary folders that targets made outside those of the tests. */
+  private static Set<Path> folders() throws IOException {
+    final Path temporary = Path.of(System.getProperty("java.io.tmpdir"));
+    try (DirectoryStream<Path> folders = Files.newDirectoryStream(temporary, "fuzz*")) {
+      return StreamSupport.stream(folders.spliterator(), false).collect(Collectors.toSet());
+    }
+  }
+
+  @BeforeAll
+  static void noteFolders() throws IOException {
+    before = folders();
+  }
+
+  @AfterAll
+  static void leaveNoFolder() throws IOException {
+    final Set<Path> left = folders();
+    left.removeAll(before);
+    assertEquals(Set.of(), left);
+  }
 
   @ParameterizedTest
   @Execution(ExecutionMode.CONCURRENT)
@@ -86,6 +114,7 @@ class FuzzTest {
             "--add-opens=java.base/java.lang=ALL-UNNAMED",
             "--add-opens=java.base/java.lang.reflect=ALL-UNNAMED",
             "-Dlog4j2.level=OFF",
+            "-Djava.io.tmpdir=" + directory, // what a target leaves goes with it
             "-cp",
             System.getProperty("java.class.path"),
             Jazzer.class.getName(),

@@ -5,7 +5,6 @@ import agent.contract.policy.RuleModel;
 import agent.fuzz.FuzzInputs;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.net.StandardProtocolFamily;
 import java.net.UnixDomainSocketAddress;
 import java.nio.ByteBuffer;
@@ -13,7 +12,6 @@ import java.nio.channels.SelectionKey;
 import java.nio.channels.Selector;
 import java.nio.channels.SocketChannel;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.EnumMap;
 import java.util.List;
@@ -40,33 +38,24 @@ public final class HttpFuzz {
   private static final int LONGEST_ANSWER_MS = 8_000;
   private static final int LONGEST_START_MS = 60_000;
   private static final int CHECKED_EVERY = 64;
-  private static final Path SOCKET = start();
 
+  private static Path socket;
   private static int inputs;
 
   private HttpFuzz() {}
 
-  private static Path start() {
-    try {
-      final Path socket = Files.createTempDirectory("fuzz").resolve("agent.sock");
-      final Map<Route, ApiHandler> handlers = new EnumMap<>(Route.class);
-      for (final Route route : Route.values()) {
-        handlers.put(route, request -> Answer.ok(route.operationId()));
-      }
-      handlers.put(
-          Route.PUT_POLICY, request -> Answer.ok(request.bodyList(RuleModel.class).size()));
-      handlers.put(
-          Route.PUT_ENDPOINT,
-          request -> Answer.created(request.body(EndpointChangeRequest.class).state()));
-      ApiServer.start(new ApiContext().socketPath(socket), RouteTable.of(handlers));
-      return socket;
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
-  }
-
-  /** Has the server load its classes, which takes seconds where they are instrumented. */
+  /** Starts the server; it loads its classes, which takes seconds where they are instrumented. */
   public static void fuzzerInitialize() throws IOException {
+    socket = FuzzInputs.temporary("agent.sock");
+    final Map<Route, ApiHandler> handlers = new EnumMap<>(Route.class);
+    for (final Route route : Route.values()) {
+      handlers.put(route, request -> Answer.ok(route.operationId()));
+    }
+    handlers.put(Route.PUT_POLICY, request -> Answer.ok(request.bodyList(RuleModel.class).size()));
+    handlers.put(
+        Route.PUT_ENDPOINT,
+        request -> Answer.created(request.body(EndpointChangeRequest.class).state()));
+    ApiServer.start(new ApiContext().socketPath(socket), RouteTable.of(handlers));
     for (final byte[] seed : SEEDS) {
       exchange(seed, LONGEST_START_MS);
     }
@@ -90,7 +79,7 @@ public final class HttpFuzz {
     final ByteArrayOutputStream answer = new ByteArrayOutputStream();
     try (SocketChannel channel = SocketChannel.open(StandardProtocolFamily.UNIX);
         Selector selector = Selector.open()) {
-      channel.connect(UnixDomainSocketAddress.of(SOCKET));
+      channel.connect(UnixDomainSocketAddress.of(socket));
       try {
         channel.write(ByteBuffer.wrap(request));
         channel.shutdownOutput();

@@ -2,7 +2,6 @@ package agent.launcher.options;
 
 import agent.fuzz.FuzzInputs;
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -24,23 +23,20 @@ public final class OptionFuzz {
           "--labels=a,b\n--labels\nc\n--kvstore-opt=a=b",
           "debug: [[[[[[[[[[1]]]]]]]]]]");
 
-  private static final Path FILE = file();
+  private static Path file;
 
   private OptionFuzz() {}
 
-  private static Path file() {
-    try {
-      return Files.createTempDirectory("fuzz").resolve("agent.yaml");
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
+  /** Makes a folder for the file. */
+  public static void fuzzerInitialize() throws IOException {
+    file = FuzzInputs.temporary("agent.yaml");
   }
 
   /** Reads an input as a file and, line by line, as arguments. */
   public static void fuzzerTestOneInput(byte[] input) throws IOException {
-    Files.write(FILE, input);
+    Files.write(file, input);
     try {
-      check(OptionFile.read(FILE));
+      check(OptionFile.read(file));
     } catch (OptionException refused) {
       // as documented
     }
