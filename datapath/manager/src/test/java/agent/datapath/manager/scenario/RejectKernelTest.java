@@ -131,13 +131,15 @@ class RejectKernelTest {
     serve(family, UDP);
     final byte[] packet = udp(family).bytes();
     final long startNs = System.nanoTime();
+    int sent = 0;
     int answers = 0;
-    for (int i = 0; i < 3_000; i++) {
+    long most = 0;
+    while (sent <= most + 500 && sent < 20_000) { // or the machine sends less than the share
       answers += node.fromWorkload(ALICE, packet).action() == Outcome.REDIRECT ? 1 : 0;
+      sent++;
+      most = 1_000 * (2 + (System.nanoTime() - startNs) / ScenarioNode.SECOND_NS);
     }
-    final long windows = 2 + (System.nanoTime() - startNs) / ScenarioNode.SECOND_NS;
-    assertTrue(answers >= 1_000 && answers <= 1_000 * windows, answers + " answers");
-    assertTrue(answers < 3_000 || windows > 2, "none is dropped");
+    assertTrue(answers >= 1_000 && answers <= most, answers + " answers to " + sent);
     final IpPacket others = family.packet(BOB, STRANGER).udp(CLIENT, PORT);
     assertEquals(Outcome.REDIRECT, node.fromWorkload(BOB, others).action());
   }
