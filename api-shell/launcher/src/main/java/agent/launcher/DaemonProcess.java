@@ -75,6 +75,7 @@ public final class DaemonProcess {
         System.out.println("agent " + Version.text());
         return;
       }
+      Preload.start();
       ServedCheck.check(options, new FeatureProbe());
       ProcessAttributes.fileModeMask(FILE_MODE_MASK);
       settings = new Settings(options);

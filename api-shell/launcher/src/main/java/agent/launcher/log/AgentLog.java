@@ -9,6 +9,7 @@ import org.apache.logging.log4j.core.LoggerContext;
 import org.apache.logging.log4j.core.appender.ConsoleAppender;
 import org.apache.logging.log4j.core.config.AppenderControl;
 import org.apache.logging.log4j.core.config.Configuration;
+import org.apache.logging.log4j.core.config.ConfigurationFactory;
 import org.apache.logging.log4j.core.config.Configurator;
 import org.apache.logging.log4j.core.config.LoggerConfig;
 import org.apache.logging.log4j.core.config.builder.api.ConfigurationBuilder;
@@ -47,6 +48,12 @@ public final class AgentLog {
           "agent.launcher.proxy");
 
   private AgentLog() {}
+
+  /** Has a logger that is made before {@link #start} write to standard error. */
+  public static void prepare() {
+    System.setProperty(
+        ConfigurationFactory.CONFIGURATION_FACTORY_PROPERTY, FirstConfiguration.class.getName());
+  }
 
   /**
    * Starts the log, or continues it with other options.

@@ -8,6 +8,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import tools.jackson.databind.JsonNode;
 
@@ -75,11 +76,11 @@ final class AgentProcess implements AutoCloseable {
     return start(List.of(node.inside(command)), state, bpfRoot, options);
   }
 
-  /** Starts it where the file is {@code /etc/resolv.conf}. */
-  static AgentProcess startWithResolverFile(
-      Path file, NetworkNamespace node, Path state, Path bpfRoot, String... options)
+  /** Starts it where these files are in the place of others. */
+  static AgentProcess startWithFiles(
+      Map<Path, Path> files, NetworkNamespace node, Path state, Path bpfRoot, String... options)
       throws IOException {
-    final String[] command = OwnMounts.resolverFile(file, List.of(java()));
+    final String[] command = OwnMounts.files(files, List.of(java()));
     return start(List.of(node.inside(command)), state, bpfRoot, options);
   }
 

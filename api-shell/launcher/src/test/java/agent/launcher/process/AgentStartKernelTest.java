@@ -2,11 +2,17 @@ package agent.launcher.process;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.bindings.LibBpf;
 import agent.testkit.KernelTest;
 import java.io.IOException;
+import java.net.DatagramPacket;
+import java.net.DatagramSocket;
+import java.net.InetAddress;
+import java.net.SocketTimeoutException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
@@ -88,6 +94,26 @@ class AgentStartKernelTest {
     assertEquals(1, agent.exitCode(), agent.log());
     assertEquals(1, agent.log().lines().count(), agent.log());
     assertTrue(agent.log().contains("libbpf is missing: libbpf.so.1 "), agent.log());
+  }
+
+  /** A server that is gone would delay the start until the resolver gives up. */
+  @Test
+  void shouldAskNoServerForTheNameOfTheNode() throws Exception {
+    final Path hosts = Files.createFile(node.state().resolve("hosts"));
+    final Path resolver = Files.createFile(node.state().resolve("resolv.conf"));
+    Files.writeString(resolver, "nameserver 127.0.0.1\n");
+    final DatagramSocket server =
+        node.namespace().run(() -> new DatagramSocket(53, InetAddress.getLoopbackAddress()));
+    try (server) {
+      node.launchWith(Map.of(Path.of("/etc/hosts"), hosts, Path.of("/etc/resolv.conf"), resolver))
+          .ready();
+      server.setSoTimeout(1);
+      final DatagramPacket question = new DatagramPacket(new byte[512], 512);
+      assertThrows(
+          SocketTimeoutException.class,
+          () -> server.receive(question),
+          () -> "asked: " + new String(question.getData(), StandardCharsets.ISO_8859_1));
+    }
   }
 
   @Test

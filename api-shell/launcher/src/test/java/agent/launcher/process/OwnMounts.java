@@ -3,11 +3,15 @@ package agent.launcher.process;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 
 /** Commands that have mounts of their own. */
 final class OwnMounts {
-  private static final String RESOLVER_FILE =
-      "mount --bind \"$1\" /etc/resolv.conf || exit 9; shift; exec \"$@\"";
+  static final Path RESOLVER_FILE = Path.of("/etc/resolv.conf");
+
+  private static final String FILES =
+      "while [ \"$1\" != -- ]; do mount --bind \"$1\" \"$2\" || exit 9; shift 2; done;"
+          + " shift; exec \"$@\"";
 
   private OwnMounts() {}
 
@@ -23,8 +27,19 @@ final class OwnMounts {
 
   /** Returns the command that runs another one with a file in the place of the resolver's. */
   static String[] resolverFile(Path file, List<String> command) {
-    final List<String> arguments = new ArrayList<>(List.of(file.toString()));
+    return files(Map.of(RESOLVER_FILE, file), command);
+  }
+
+  /**
+   * Returns the command that runs another one with other files.
+   *
+   * @param files by what they take the place of
+   */
+  static String[] files(Map<Path, Path> files, List<String> command) {
+    final List<String> arguments = new ArrayList<>();
+    files.forEach((place, file) -> arguments.addAll(List.of(file.toString(), place.toString())));
+    arguments.add("--");
     arguments.addAll(command);
-    return script(RESOLVER_FILE, arguments);
+    return script(FILES, arguments);
   }
 }

@@ -10,6 +10,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Map;
 import java.util.stream.Stream;
 import tools.jackson.databind.JsonNode;
 
@@ -94,11 +95,16 @@ final class TestNode implements AutoCloseable {
 
   /** Starts an agent on this node's state, for which the file is {@code /etc/resolv.conf}. */
   AgentProcess launchWithResolverFile(Path file, String... options) throws Exception {
+    return launchWith(Map.of(OwnMounts.RESOLVER_FILE, file), options);
+  }
+
+  /** Starts an agent on this node's state that finds files of the test in the place of others. */
+  AgentProcess launchWith(Map<Path, Path> files, String... options) throws Exception {
     final List<String> all = new ArrayList<>(List.of(RANGES));
     all.addAll(List.of(options));
     final AgentProcess agent =
-        AgentProcess.startWithResolverFile(
-            file, namespace, state, bpf.path(), all.toArray(String[]::new));
+        AgentProcess.startWithFiles(
+            files, namespace, state, bpf.path(), all.toArray(String[]::new));
     parts.add(agent);
     return agent;
   }

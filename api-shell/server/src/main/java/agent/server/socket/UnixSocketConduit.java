@@ -31,8 +31,10 @@ import org.xnio.conduits.WriteReadyHandler;
  */
 final class UnixSocketConduit
     implements StreamSourceConduit, StreamSinkConduit, UnixIoThread.Selected {
-  private static final int DISCARD_BYTES = 16 << 10;
   private static final int DISCARDS_MAX = 64;
+
+  /** Threads write it at the same time, and none reads it. */
+  private static final ByteBuffer DISCARDED = ByteBuffer.allocateDirect(16 << 10);
 
   private final UnixStreamConnection connection;
   private final UnixIoThread ioThread;
@@ -113,7 +115,7 @@ final class UnixSocketConduit
    * may not receive the answer (unix_release_sock).
    */
   private void discardUnread() {
-    final ByteBuffer unread = ByteBuffer.allocate(DISCARD_BYTES);
+    final ByteBuffer unread = DISCARDED.duplicate();
     try {
       int discards = 0;
       while (discards < DISCARDS_MAX && channel.read(unread.clear()) > 0) {
