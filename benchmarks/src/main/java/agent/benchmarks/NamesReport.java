@@ -1,6 +1,6 @@
 package agent.benchmarks;
 
-import agent.datapath.manager.thread.PromptWork;
+import agent.conductor.PromptWork;
 import agent.testkit.NetworkNamespace;
 import agent.testkit.Workload;
 import java.io.IOException;

@@ -2,10 +2,10 @@ package agent.launcher;
 
 import agent.bindings.BindingsException;
 import agent.bindings.LibBpf;
+import agent.conductor.HealthBoard;
+import agent.conductor.Repairs;
 import agent.datapath.manager.DatapathManager;
 import agent.datapath.manager.attach.Pins;
-import agent.datapath.manager.guard.Repairs;
-import agent.datapath.manager.thread.HealthBoard;
 import agent.dns.HeldShares;
 import agent.dns.Names;
 import agent.endpoint.DaemonConfiguration;

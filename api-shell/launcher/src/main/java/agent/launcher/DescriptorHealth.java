@@ -1,7 +1,7 @@
 package agent.launcher;
 
 import agent.bindings.ProcessAttributes;
-import agent.datapath.manager.thread.HealthBoard;
+import agent.conductor.HealthBoard;
 import agent.endpoint.Endpoints;
 import java.util.List;
 import java.util.Optional;

@@ -1,10 +1,10 @@
 package agent.launcher;
 
-import agent.datapath.manager.guard.Faults;
+import agent.conductor.Faults;
+import agent.conductor.HealthBoard;
+import agent.conductor.Repairs;
 import agent.datapath.manager.guard.PortShares;
-import agent.datapath.manager.guard.Repairs;
 import agent.datapath.manager.spec.SocketPorts;
-import agent.datapath.manager.thread.HealthBoard;
 import agent.launcher.kernel.NodePrograms;
 import agent.launcher.options.OptionException;
 import agent.node.HostRouting;

@@ -1,8 +1,8 @@
 package agent.launcher;
 
+import agent.conductor.HealthBoard;
 import agent.datapath.manager.spec.NodeRedirects;
 import agent.datapath.manager.spec.RedirectProxy;
-import agent.datapath.manager.thread.HealthBoard;
 import agent.dns.proxy.NameGate;
 import agent.identity.IdentityAllocator;
 import agent.launcher.proxy.ProxyChild;

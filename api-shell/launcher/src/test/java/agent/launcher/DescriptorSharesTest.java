@@ -3,7 +3,7 @@ package agent.launcher;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.thread.HealthBoard;
+import agent.conductor.HealthBoard;
 import agent.dns.proxy.DnsProxyContext.Limits;
 import agent.l7proxy.HttpProxyContext;
 import agent.node.DeviceSelection;

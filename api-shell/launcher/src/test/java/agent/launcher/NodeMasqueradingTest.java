@@ -2,10 +2,10 @@ package agent.launcher;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import agent.datapath.manager.guard.Faults;
-import agent.datapath.manager.guard.Repairs;
-import agent.datapath.manager.guard.Repairs.Kind;
-import agent.datapath.manager.spec.ModuleHealth.Level;
+import agent.conductor.Faults;
+import agent.conductor.ModuleHealth.Level;
+import agent.conductor.Repairs;
+import agent.conductor.Repairs.Kind;
 import agent.datapath.manager.spec.SocketPorts;
 import agent.node.netfilter.MasqueradeGuard;
 import java.util.List;

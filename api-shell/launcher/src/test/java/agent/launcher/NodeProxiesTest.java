@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.spec.ModuleHealth.Level;
+import agent.conductor.ModuleHealth.Level;
 import agent.datapath.manager.spec.RedirectedFlow;
 import agent.maps.layout.RedirectKind;
 import agent.policy.request.RedirectCounters;

@@ -1,6 +1,6 @@
 package agent.dns;
 
-import agent.datapath.manager.guard.Faults;
+import agent.conductor.Faults;
 import agent.dns.NameResolver.Resolved;
 import java.util.ArrayList;
 import java.util.Collection;

@@ -1,6 +1,6 @@
 package agent.dns;
 
-import agent.datapath.manager.thread.PromptWork;
+import agent.conductor.PromptWork;
 import java.util.concurrent.Executor;
 import java.util.concurrent.Executors;
 import java.util.concurrent.RejectedExecutionException;

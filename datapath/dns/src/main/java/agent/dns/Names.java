@@ -1,6 +1,6 @@
 package agent.dns;
 
-import agent.datapath.manager.guard.Faults;
+import agent.conductor.Faults;
 import agent.datapath.manager.spec.AddressUse;
 import agent.policy.NamePattern;
 import agent.types.IpAddress;

@@ -4,8 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.spec.ModuleHealth.Level;
-import agent.datapath.manager.thread.HealthBoard;
+import agent.conductor.HealthBoard;
+import agent.conductor.ModuleHealth.Level;
 import agent.dns.NameLookup.Source;
 import agent.policy.NamePattern;
 import agent.types.IpAddress;

@@ -3,8 +3,8 @@ package agent.dns;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.guard.Faults;
-import agent.datapath.manager.spec.ModuleHealth;
+import agent.conductor.Faults;
+import agent.conductor.ModuleHealth;
 import agent.dns.NameResolver.Resolved;
 import agent.types.IpAddress;
 import agent.types.OperationException;

@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.spec.ModuleHealth;
+import agent.conductor.ModuleHealth;
 import agent.dns.NameLookup.Source;
 import agent.dns.NameResolver.Resolved;
 import agent.policy.NamePattern;

@@ -1,6 +1,6 @@
 package agent.endpoint;
 
-import agent.datapath.manager.thread.ConductorAgent;
+import agent.conductor.ConductorAgent;
 import agent.endpoint.build.Answers;
 import agent.endpoint.build.PolicyRealization;
 import agent.endpoint.config.RuntimeConfiguration;

@@ -1,6 +1,6 @@
 package agent.endpoint;
 
-import agent.datapath.manager.thread.ConductorAgent;
+import agent.conductor.ConductorAgent;
 import agent.endpoint.watch.NodeWatch;
 import agent.types.OperationException;
 import agent.types.Refusal;

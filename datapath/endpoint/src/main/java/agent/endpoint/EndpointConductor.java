@@ -1,9 +1,9 @@
 package agent.endpoint;
 
-import agent.datapath.manager.guard.Faults;
-import agent.datapath.manager.thread.ConductorAgent;
-import agent.datapath.manager.thread.HealthBoard;
-import agent.datapath.manager.thread.PromptWork;
+import agent.conductor.ConductorAgent;
+import agent.conductor.Faults;
+import agent.conductor.HealthBoard;
+import agent.conductor.PromptWork;
 import agent.endpoint.build.EndpointBuild;
 import agent.endpoint.build.EndpointOperations;
 import agent.endpoint.build.EndpointPolicies;

@@ -1,6 +1,6 @@
 package agent.endpoint;
 
-import agent.datapath.manager.guard.Repairs;
+import agent.conductor.Repairs;
 import agent.datapath.manager.spec.DeviceProxy;
 import agent.datapath.manager.spec.EndpointFaults;
 import agent.datapath.manager.spec.EndpointProxy;

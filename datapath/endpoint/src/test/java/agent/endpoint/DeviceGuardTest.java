@@ -2,7 +2,7 @@ package agent.endpoint;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import agent.datapath.manager.spec.ModuleHealth.Level;
+import agent.conductor.ModuleHealth.Level;
 import agent.node.LocalAddress;
 import agent.types.AddressPair;
 import agent.types.IpAddress;

@@ -3,7 +3,7 @@ package agent.endpoint;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
-import agent.datapath.manager.thread.ConductorAgent;
+import agent.conductor.ConductorAgent;
 import agent.endpoint.restore.RestoreReport;
 import agent.endpoint.state.EndpointIdentifier;
 import agent.endpoint.state.EndpointSnapshot;

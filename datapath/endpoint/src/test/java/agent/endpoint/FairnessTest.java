@@ -4,7 +4,7 @@ import static agent.endpoint.TestRules.allowIngress;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.thread.ConductorAgent;
+import agent.conductor.ConductorAgent;
 import agent.endpoint.state.EndpointIdentifier;
 import agent.endpoint.state.EndpointState;
 import agent.policy.PolicySnapshot;

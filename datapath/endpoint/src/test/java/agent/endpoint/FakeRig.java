@@ -1,6 +1,6 @@
 package agent.endpoint;
 
-import agent.datapath.manager.guard.Repairs;
+import agent.conductor.Repairs;
 import agent.datapath.manager.spec.EndpointFaults.Fault;
 import agent.endpoint.config.RuntimeConfiguration;
 import agent.endpoint.config.RuntimeOptions;

@@ -2,8 +2,8 @@ package agent.endpoint;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import agent.conductor.ConductorAgent;
 import agent.datapath.manager.spec.EndpointSpec;
-import agent.datapath.manager.thread.ConductorAgent;
 import agent.endpoint.build.HostSides;
 import agent.node.Devices.Device;
 import agent.types.MacAddress;

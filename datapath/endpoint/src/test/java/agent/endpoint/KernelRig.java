@@ -2,8 +2,8 @@ package agent.endpoint;
 
 import agent.bindings.BpfLink;
 import agent.bindings.BpfProgram;
+import agent.conductor.Repairs;
 import agent.datapath.manager.DatapathManager;
-import agent.datapath.manager.guard.Repairs;
 import agent.datapath.manager.spec.DatapathContext;
 import agent.datapath.manager.spec.EndpointProxy;
 import agent.datapath.manager.spec.FlowRing;

@@ -3,7 +3,7 @@ package agent.endpoint;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.guard.Repairs;
+import agent.conductor.Repairs;
 import agent.endpoint.state.EndpointHealth.HealthLevel;
 import agent.testkit.KernelTest;
 import agent.testkit.Workload;

@@ -4,10 +4,10 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.guard.Faults;
+import agent.conductor.Faults;
+import agent.conductor.ModuleHealth.Level;
 import agent.datapath.manager.spec.EndpointFaults.Fault;
 import agent.datapath.manager.spec.EndpointFaults.Part;
-import agent.datapath.manager.spec.ModuleHealth.Level;
 import agent.endpoint.state.EndpointHealth;
 import agent.endpoint.state.EndpointHealth.HealthLevel;
 import agent.endpoint.state.EndpointState;

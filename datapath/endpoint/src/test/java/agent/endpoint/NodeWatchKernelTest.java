@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.guard.Repairs;
+import agent.conductor.Repairs;
 import agent.endpoint.state.EndpointHealth.HealthLevel;
 import agent.testkit.BestTime;
 import agent.testkit.KernelTest;

@@ -4,8 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.guard.Repairs;
-import agent.datapath.manager.spec.ModuleHealth.Level;
+import agent.conductor.ModuleHealth.Level;
+import agent.conductor.Repairs;
 import agent.endpoint.state.DatapathConfiguration;
 import agent.endpoint.state.EndpointHealth.HealthLevel;
 import agent.ipam.AddressFamily;

@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.spec.ModuleHealth.Level;
+import agent.conductor.ModuleHealth.Level;
 import agent.datapath.manager.spec.RedirectedFlow;
 import agent.endpoint.restore.RestoreReport;
 import agent.endpoint.state.EndpointAddressing;

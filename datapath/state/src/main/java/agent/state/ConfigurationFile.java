@@ -1,6 +1,6 @@
 package agent.state;
 
-import agent.datapath.manager.guard.Faults;
+import agent.conductor.Faults;
 import agent.endpoint.config.RuntimeOptionsStore;
 import agent.types.UnreadableStateException;
 import java.util.List;

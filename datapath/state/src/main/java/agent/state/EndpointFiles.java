@@ -1,6 +1,6 @@
 package agent.state;
 
-import agent.datapath.manager.guard.Faults;
+import agent.conductor.Faults;
 import agent.endpoint.state.EndpointIdentifier;
 import agent.endpoint.state.EndpointRecord;
 import agent.endpoint.state.EndpointStore;

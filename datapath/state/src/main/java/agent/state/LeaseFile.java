@@ -1,6 +1,6 @@
 package agent.state;
 
-import agent.datapath.manager.guard.Faults;
+import agent.conductor.Faults;
 import agent.ipam.Lease;
 import agent.ipam.LeaseStore;
 import agent.types.UnreadableStateException;

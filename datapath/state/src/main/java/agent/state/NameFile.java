@@ -1,6 +1,6 @@
 package agent.state;
 
-import agent.datapath.manager.guard.Faults;
+import agent.conductor.Faults;
 import agent.dns.NameLookup;
 import agent.dns.NameStore;
 import agent.types.UnreadableStateException;

@@ -1,6 +1,6 @@
 package agent.state;
 
-import agent.datapath.manager.guard.Faults;
+import agent.conductor.Faults;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collection;

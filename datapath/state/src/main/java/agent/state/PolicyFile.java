@@ -1,6 +1,6 @@
 package agent.state;
 
-import agent.datapath.manager.guard.Faults;
+import agent.conductor.Faults;
 import agent.policy.PolicyState;
 import agent.policy.PolicyStore;
 import agent.types.OperationException;

@@ -1,6 +1,6 @@
 package agent.state;
 
-import agent.datapath.manager.guard.Faults;
+import agent.conductor.Faults;
 import agent.service.Service;
 import agent.service.ServiceStore;
 import agent.types.OperationException;

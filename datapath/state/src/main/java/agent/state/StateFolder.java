@@ -1,6 +1,6 @@
 package agent.state;
 
-import agent.datapath.manager.guard.Faults;
+import agent.conductor.Faults;
 import agent.state.FolderFiles.BeforeCommit;
 import agent.types.IoFailure;
 import agent.types.OperationException;

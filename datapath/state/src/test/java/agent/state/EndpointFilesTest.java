@@ -5,8 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.guard.Faults;
-import agent.datapath.manager.spec.ModuleHealth;
+import agent.conductor.Faults;
+import agent.conductor.ModuleHealth;
 import agent.endpoint.state.EndpointRecord;
 import agent.policy.spec.NamedPort;
 import agent.types.OperationException;

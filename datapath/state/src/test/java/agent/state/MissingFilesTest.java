@@ -4,8 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.guard.Faults;
-import agent.datapath.manager.spec.ModuleHealth.Level;
+import agent.conductor.Faults;
+import agent.conductor.ModuleHealth.Level;
 import agent.datapath.manager.spec.PrefilterList;
 import agent.dns.NameLookup;
 import agent.endpoint.config.RuntimeOptionsStore.ChangedValue;

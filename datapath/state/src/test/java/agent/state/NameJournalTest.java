@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.guard.Faults;
+import agent.conductor.Faults;
 import agent.dns.NameLookup;
 import agent.types.IpAddress;
 import agent.types.OperationException;

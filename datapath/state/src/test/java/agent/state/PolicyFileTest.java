@@ -6,8 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.guard.Faults;
-import agent.datapath.manager.spec.ModuleHealth;
+import agent.conductor.Faults;
+import agent.conductor.ModuleHealth;
 import agent.policy.PolicyState;
 import agent.types.Refusal;
 import agent.types.UnreadableStateException;

@@ -3,7 +3,7 @@ package agent.state;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.spec.ModuleHealth;
+import agent.conductor.ModuleHealth;
 import agent.service.Backend;
 import agent.service.ForwardingMode;
 import agent.service.Frontend;

@@ -6,8 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.guard.Faults;
-import agent.datapath.manager.spec.ModuleHealth;
+import agent.conductor.Faults;
+import agent.conductor.ModuleHealth;
 import agent.testkit.Commands;
 import agent.types.OperationException;
 import java.io.BufferedReader;

@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.spec.ModuleHealth;
+import agent.conductor.ModuleHealth;
 import agent.datapath.manager.spec.PrefilterList;
 import agent.endpoint.state.EndpointRecord;
 import agent.ipam.Lease;

@@ -1,10 +1,10 @@
 package agent.launcher.proxy;
 
 import agent.bindings.PipeWriter;
+import agent.conductor.PromptWork;
 import agent.datapath.manager.spec.NodeRedirects;
 import agent.datapath.manager.spec.RedirectProxy;
 import agent.datapath.manager.spec.RedirectedFlow;
-import agent.datapath.manager.thread.PromptWork;
 import agent.dns.NameResolver.Resolved;
 import agent.dns.proxy.DeniedNameException;
 import agent.dns.proxy.DnsObserver;

@@ -1,6 +1,6 @@
 package agent.launcher.proxy;
 
-import agent.datapath.manager.thread.PromptWork;
+import agent.conductor.PromptWork;
 import agent.dns.proxy.DnsProxy;
 import agent.dns.proxy.DnsProxyContext;
 import agent.l7proxy.AccessLog;

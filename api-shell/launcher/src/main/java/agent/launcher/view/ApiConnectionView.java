@@ -1,6 +1,6 @@
 package agent.launcher.view;
 
-import agent.datapath.manager.thread.HealthBoard;
+import agent.conductor.HealthBoard;
 import agent.server.metrics.MetricFamily;
 import agent.server.metrics.MetricRegistry;
 import agent.server.socket.ConnectionCounts;

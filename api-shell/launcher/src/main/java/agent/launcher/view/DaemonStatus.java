@@ -1,10 +1,10 @@
 package agent.launcher.view;
 
+import agent.conductor.ModuleHealth;
 import agent.contract.daemon.DaemonConfigurationModel;
 import agent.contract.daemon.DaemonStatusModel;
 import agent.contract.daemon.DaemonStatusModel.ComponentStatus;
 import agent.contract.daemon.ModuleHealthModel;
-import agent.datapath.manager.spec.ModuleHealth;
 import agent.server.view.DaemonView;
 import java.util.List;
 

@@ -1,6 +1,6 @@
 package agent.launcher.view;
 
-import agent.datapath.manager.thread.HealthBoard;
+import agent.conductor.HealthBoard;
 import agent.endpoint.Endpoints;
 import agent.endpoint.state.EndpointHealth.HealthLevel;
 import agent.endpoint.state.EndpointSnapshot;

@@ -1,8 +1,8 @@
 package agent.launcher.view;
 
+import agent.conductor.ModuleHealth;
 import agent.contract.daemon.DaemonStatusModel.ComponentStatus;
 import agent.contract.daemon.ModuleHealthModel;
-import agent.datapath.manager.spec.ModuleHealth;
 import java.time.Instant;
 import java.time.format.DateTimeFormatter;
 import java.time.format.DateTimeFormatterBuilder;

@@ -1,6 +1,6 @@
 package agent.launcher.view;
 
-import agent.datapath.manager.thread.HealthBoard;
+import agent.conductor.HealthBoard;
 import agent.node.FamilyAddressing;
 import agent.node.LocalAddress;
 import agent.node.NodeAddressing;

@@ -1,8 +1,8 @@
 package agent.launcher.view;
 
+import agent.conductor.ConductorAgent;
 import agent.contract.WireFormat;
 import agent.contract.daemon.ControllerModel;
-import agent.datapath.manager.thread.ConductorAgent;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.InstantSource;

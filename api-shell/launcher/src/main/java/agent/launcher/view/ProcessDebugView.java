@@ -1,9 +1,9 @@
 package agent.launcher.view;
 
+import agent.conductor.DutyCycle;
+import agent.conductor.ModuleHealth;
 import agent.datapath.manager.DatapathManager;
 import agent.datapath.manager.spec.DatapathStatus;
-import agent.datapath.manager.spec.ModuleHealth;
-import agent.datapath.manager.thread.DutyCycle;
 import agent.launcher.options.SecretNames;
 import agent.maps.mirror.MapVisitor.MapSummary;
 import agent.server.view.DebugView;

@@ -14,6 +14,10 @@ import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
 import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.bindings.EventPoll;
+import agent.bindings.ThreadScheduling;
+import agent.conductor.Faults;
+import agent.conductor.ModuleHealth;
 import com.tngtech.archunit.core.domain.JavaClasses;
 import com.tngtech.archunit.core.importer.ClassFileImporter;
 import com.tngtech.archunit.core.importer.ImportOption;
@@ -33,6 +37,7 @@ class ImportDirectionTest {
           List.of("agent.maps.."),
           List.of("agent.conntrack.."),
           List.of("agent.types.."),
+          List.of("agent.conductor.."),
           List.of("agent.datapath.manager.."),
           List.of("agent.identity..", "agent.ipam..", "agent.ipcache.."),
           List.of("agent.policy.."),
@@ -49,6 +54,7 @@ class ImportDirectionTest {
     "agent.maps..",
     "agent.conntrack..",
     "agent.types..",
+    "agent.conductor..",
     "agent.datapath..",
     "agent.identity..",
     "agent.ipam..",
@@ -151,8 +157,24 @@ class ImportDirectionTest {
         .orShould()
         .dependOnClassesThat(
             resideInAnyPackage("agent.datapath..")
-                .and(resideOutsideOfPackages("agent.datapath.manager.spec.."))
-                .and(not(belongToAnyOf(agent.datapath.manager.guard.Faults.class)))) // its own
+                .and(resideOutsideOfPackages("agent.datapath.manager.spec..")))
+        .orShould()
+        .dependOnClassesThat(
+            resideInAnyPackage("agent.conductor..")
+                .and(not(belongToAnyOf(Faults.class, ModuleHealth.class)))) // its own
+        .check(classes);
+  }
+
+  /** What the owners of state run on needs of the kernel a wait and a priority, and no BPF. */
+  @Test
+  void shouldKeepKernelObjectsOutOfTheConductor() {
+    noClasses()
+        .that()
+        .resideInAPackage("agent.conductor..")
+        .should()
+        .dependOnClassesThat(
+            resideInAnyPackage("agent.bindings..", "agent.maps..", "agent.conntrack..")
+                .and(not(belongToAnyOf(EventPoll.class, ThreadScheduling.class))))
         .check(classes);
   }
 

@@ -3,13 +3,13 @@ package agent.launcher.view;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 
+import agent.conductor.HealthBoard.Reading;
+import agent.conductor.ModuleHealth.Level;
 import agent.contract.daemon.DaemonStatusModel.ComponentStatus;
 import agent.contract.daemon.ModuleHealthModel;
 import agent.datapath.manager.DatapathManager;
 import agent.datapath.manager.spec.DatapathContext;
 import agent.datapath.manager.spec.FlowRing;
-import agent.datapath.manager.spec.ModuleHealth.Level;
-import agent.datapath.manager.thread.HealthBoard.Reading;
 import agent.launcher.options.OptionValues;
 import agent.testkit.KernelTest;
 import agent.testkit.NetworkNamespace;

@@ -2,7 +2,7 @@ package agent.launcher.view;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import agent.datapath.manager.thread.HealthBoard.Reading;
+import agent.conductor.HealthBoard.Reading;
 import agent.endpoint.state.EndpointHealth.HealthLevel;
 import agent.endpoint.state.EndpointState;
 import org.junit.jupiter.api.Test;

@@ -2,10 +2,10 @@ package agent.launcher.view;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import agent.conductor.ModuleHealth;
+import agent.conductor.ModuleHealth.Level;
 import agent.contract.daemon.DaemonStatusModel.ComponentStatus;
 import agent.contract.daemon.ModuleHealthModel;
-import agent.datapath.manager.spec.ModuleHealth;
-import agent.datapath.manager.spec.ModuleHealth.Level;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 

@@ -2,7 +2,7 @@ package agent.launcher.view;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import agent.datapath.manager.thread.HealthBoard;
+import agent.conductor.HealthBoard;
 import agent.node.FamilyAddressing;
 import agent.node.LocalAddress;
 import agent.node.NodeAddressing;

@@ -2,8 +2,8 @@ package agent.launcher.view;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import agent.conductor.ConductorAgent;
 import agent.contract.daemon.ControllerModel;
-import agent.datapath.manager.thread.ConductorAgent;
 import agent.testkit.api.RecordedLog;
 import agent.types.OperationException;
 import java.time.Duration;

@@ -3,12 +3,12 @@ package agent.launcher.view;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.conductor.AgentThreads;
+import agent.conductor.DutyCycle;
+import agent.conductor.HealthBoard;
+import agent.conductor.ModuleHealth;
 import agent.datapath.manager.spec.DatapathStatus;
-import agent.datapath.manager.spec.ModuleHealth;
 import agent.datapath.manager.spec.TcMode;
-import agent.datapath.manager.thread.AgentThreads;
-import agent.datapath.manager.thread.DutyCycle;
-import agent.datapath.manager.thread.HealthBoard;
 import agent.maps.mirror.MapVisitor.MapSummary;
 import java.io.BufferedReader;
 import java.io.IOException;

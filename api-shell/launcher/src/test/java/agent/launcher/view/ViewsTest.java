@@ -3,9 +3,9 @@ package agent.launcher.view;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 
+import agent.conductor.HealthBoard.Reading;
 import agent.contract.daemon.DaemonStatusModel;
 import agent.contract.daemon.DaemonStatusModel.ComponentStatus;
-import agent.datapath.manager.thread.HealthBoard.Reading;
 import agent.launcher.options.OptionValues;
 import agent.node.HostRouting;
 import agent.node.HostRouting.Mode;

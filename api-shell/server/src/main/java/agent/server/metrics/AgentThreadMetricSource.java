@@ -1,7 +1,7 @@
 package agent.server.metrics;
 
-import agent.datapath.manager.thread.AgentThreads;
-import agent.datapath.manager.thread.DutyCycle;
+import agent.conductor.AgentThreads;
+import agent.conductor.DutyCycle;
 import java.math.BigDecimal;
 import java.util.ArrayList;
 import java.util.List;

@@ -1,6 +1,6 @@
 package agent.server.metrics;
 
-import agent.datapath.manager.guard.Repairs;
+import agent.conductor.Repairs;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;

@@ -3,8 +3,8 @@ package agent.server.metrics;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.thread.AgentThreads;
-import agent.datapath.manager.thread.HealthBoard;
+import agent.conductor.AgentThreads;
+import agent.conductor.HealthBoard;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;

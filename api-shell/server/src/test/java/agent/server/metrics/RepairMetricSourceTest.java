@@ -2,7 +2,7 @@ package agent.server.metrics;
 
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.guard.Repairs;
+import agent.conductor.Repairs;
 import java.util.Locale;
 import org.junit.jupiter.api.Test;
 

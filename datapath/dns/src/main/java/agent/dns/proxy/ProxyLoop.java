@@ -1,6 +1,6 @@
 package agent.dns.proxy;
 
-import agent.datapath.manager.thread.PromptWork;
+import agent.conductor.PromptWork;
 import agent.types.IoFailure;
 import agent.types.OperationException;
 import java.io.IOException;

@@ -1,9 +1,9 @@
 package agent.endpoint.build;
 
+import agent.conductor.ConductorAgent;
+import agent.conductor.StepSequence;
 import agent.datapath.manager.spec.EndpointProxy;
 import agent.datapath.manager.spec.EndpointSpec;
-import agent.datapath.manager.thread.ConductorAgent;
-import agent.datapath.manager.thread.StepSequence;
 import agent.endpoint.state.Endpoint;
 import agent.endpoint.state.EndpointDevice;
 import agent.endpoint.state.EndpointJournal;

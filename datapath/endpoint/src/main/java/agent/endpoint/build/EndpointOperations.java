@@ -1,6 +1,7 @@
 package agent.endpoint.build;
 
-import agent.datapath.manager.thread.ConductorAgent;
+import agent.conductor.ConductorAgent;
+import agent.conductor.OperationQueue;
 import agent.endpoint.state.Endpoint;
 import agent.endpoint.state.EndpointIdentifier;
 import agent.endpoint.state.EndpointRegistry;
@@ -15,6 +16,12 @@ import java.util.function.Supplier;
  * operation runs on an endpoint, policy updates write its map but do not change its state.
  */
 public final class EndpointOperations {
+  /**
+   * Enough operations to keep the loader and the disk busy: the records of several are synced at
+   * the same time. More would only lengthen the datapath's queue.
+   */
+  private static final int MAX_ACTIVE = 8;
+
   private final ConductorAgent conductor;
   private final EndpointRegistry registry;
   private final EndpointPolicies policies;
@@ -35,12 +42,12 @@ public final class EndpointOperations {
     this.registry = registry;
     this.policies = policies;
     this.build = build;
-    queue = new OperationQueue(conductor);
+    queue = new OperationQueue(conductor, MAX_ACTIVE);
   }
 
   /** Queues an operation that creates an endpoint. Thread-safe. */
   public <T> CompletableFuture<T> create(Supplier<CompletableFuture<T>> operation) {
-    return queue.add(0, operation);
+    return queue.add(OperationQueue.NEW, operation);
   }
 
   /**

@@ -1,8 +1,8 @@
 package agent.endpoint.build;
 
+import agent.conductor.ConductorAgent;
 import agent.datapath.manager.spec.EndpointProxy;
 import agent.datapath.manager.spec.EndpointProxy.HostSide;
-import agent.datapath.manager.thread.ConductorAgent;
 import agent.node.Devices;
 import agent.node.Devices.Device;
 import agent.node.InterfaceName;

@@ -1,8 +1,8 @@
 package agent.endpoint.build;
 
+import agent.conductor.ConductorAgent;
+import agent.conductor.StepSequence;
 import agent.datapath.manager.spec.PolicyMapProxy;
-import agent.datapath.manager.thread.ConductorAgent;
-import agent.datapath.manager.thread.StepSequence;
 import agent.endpoint.state.Endpoint;
 import agent.endpoint.state.EndpointJournal;
 import agent.endpoint.state.EndpointRegistry;

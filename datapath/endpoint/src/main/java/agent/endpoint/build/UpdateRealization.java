@@ -1,9 +1,9 @@
 package agent.endpoint.build;
 
+import agent.conductor.StepSequence;
 import agent.datapath.manager.spec.PolicyDelta;
 import agent.datapath.manager.spec.PolicyMapProxy;
 import agent.datapath.manager.spec.PolicyMapProxy.PolicyChange;
-import agent.datapath.manager.thread.StepSequence;
 import agent.endpoint.state.Endpoint;
 import agent.endpoint.state.EndpointJournal;
 import agent.endpoint.state.EndpointRegistry;

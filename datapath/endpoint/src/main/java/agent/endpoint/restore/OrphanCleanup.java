@@ -1,7 +1,7 @@
 package agent.endpoint.restore;
 
+import agent.conductor.ConductorAgent;
 import agent.datapath.manager.spec.EndpointProxy;
-import agent.datapath.manager.thread.ConductorAgent;
 import agent.endpoint.build.Answers;
 import agent.endpoint.build.HostSides;
 import agent.endpoint.state.Endpoint;

@@ -1,11 +1,11 @@
 package agent.endpoint.restore;
 
+import agent.conductor.ConductorAgent;
+import agent.conductor.StepSequence;
 import agent.datapath.manager.spec.EndpointProxy;
 import agent.datapath.manager.spec.PolicyDelta;
 import agent.datapath.manager.spec.PolicyMapProxy;
 import agent.datapath.manager.spec.PolicyMapProxy.PolicyChange;
-import agent.datapath.manager.thread.ConductorAgent;
-import agent.datapath.manager.thread.StepSequence;
 import agent.endpoint.build.Answers;
 import agent.endpoint.build.EndpointOperations;
 import agent.endpoint.build.EndpointRemoval;

@@ -1,7 +1,7 @@
 package agent.endpoint.restore;
 
-import agent.datapath.manager.guard.Faults;
-import agent.datapath.manager.thread.HealthBoard;
+import agent.conductor.Faults;
+import agent.conductor.HealthBoard;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 

@@ -1,8 +1,8 @@
 package agent.endpoint.restore;
 
+import agent.conductor.ConductorAgent;
 import agent.datapath.manager.spec.EndpointProxy;
 import agent.datapath.manager.spec.PolicyMapProxy;
-import agent.datapath.manager.thread.ConductorAgent;
 import agent.endpoint.build.Answers;
 import agent.endpoint.build.IdentityArrival;
 import agent.endpoint.state.DatapathConfiguration;

@@ -1,9 +1,9 @@
 package agent.endpoint.watch;
 
+import agent.conductor.ConductorAgent;
 import agent.datapath.manager.spec.EndpointFaults.Fault;
 import agent.datapath.manager.spec.EndpointFaults.Part;
 import agent.datapath.manager.spec.EndpointProxy.HostSide;
-import agent.datapath.manager.thread.ConductorAgent;
 import agent.endpoint.state.Endpoint;
 import agent.endpoint.state.EndpointDevice;
 import agent.endpoint.state.EndpointRecord;

@@ -1,7 +1,7 @@
 package agent.endpoint.watch;
 
-import agent.datapath.manager.thread.ConductorAgent;
-import agent.datapath.manager.thread.Work;
+import agent.conductor.ConductorAgent;
+import agent.conductor.Work;
 import agent.endpoint.state.Endpoint;
 import agent.endpoint.state.EndpointRegistry;
 import agent.endpoint.watch.InterfaceWatch.PresentDevices;

@@ -1,7 +1,7 @@
 package agent.endpoint.watch;
 
-import agent.datapath.manager.guard.Faults;
-import agent.datapath.manager.guard.Repairs;
+import agent.conductor.Faults;
+import agent.conductor.Repairs;
 import agent.endpoint.state.Endpoint;
 import agent.endpoint.watch.NodeWatch.NodeSources;
 import agent.ipcache.Ipcache;

@@ -1,10 +1,10 @@
 package agent.endpoint.watch;
 
-import agent.datapath.manager.guard.Faults;
-import agent.datapath.manager.guard.Repairs;
+import agent.conductor.ConductorAgent;
+import agent.conductor.Faults;
+import agent.conductor.Repairs;
 import agent.datapath.manager.spec.DeviceProxy;
 import agent.datapath.manager.spec.EndpointProxy;
-import agent.datapath.manager.thread.ConductorAgent;
 import agent.endpoint.state.Endpoint;
 import agent.endpoint.state.EndpointJournal;
 import agent.endpoint.state.EndpointRegistry;

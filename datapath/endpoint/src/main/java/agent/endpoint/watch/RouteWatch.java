@@ -1,6 +1,6 @@
 package agent.endpoint.watch;
 
-import agent.datapath.manager.guard.Repairs;
+import agent.conductor.Repairs;
 import agent.datapath.manager.spec.EndpointFaults.Fault;
 import agent.datapath.manager.spec.EndpointFaults.Part;
 import agent.endpoint.state.Endpoint;

@@ -2,7 +2,7 @@ package agent.endpoint.restore;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import agent.datapath.manager.thread.HealthBoard.Reading;
+import agent.conductor.HealthBoard.Reading;
 import org.junit.jupiter.api.Test;
 
 /** What health says of a restoration, from before its begin to after its end. */

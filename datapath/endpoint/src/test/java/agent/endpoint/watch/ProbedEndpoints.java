@@ -1,7 +1,7 @@
 package agent.endpoint.watch;
 
+import agent.conductor.ConductorAgent;
 import agent.datapath.manager.spec.EndpointFaults;
-import agent.datapath.manager.thread.ConductorAgent;
 import agent.endpoint.state.DatapathConfiguration;
 import agent.endpoint.state.Endpoint;
 import agent.endpoint.state.EndpointAddressing;

@@ -14,7 +14,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.bindings.BpfLink;
-import agent.datapath.manager.guard.Repairs.Kind;
+import agent.conductor.Repairs.Kind;
 import agent.datapath.manager.spec.Balancing;
 import agent.datapath.manager.spec.DatapathContext;
 import agent.datapath.manager.spec.Prefilter.PrefilterMode;

@@ -3,10 +3,10 @@ package agent.datapath.manager;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import agent.bindings.Errno;
+import agent.conductor.HealthBoard;
 import agent.conntrack.ConntrackGc;
 import agent.conntrack.ConntrackGc.ConntrackSweeper;
 import agent.datapath.manager.spec.DatapathStatus;
-import agent.datapath.manager.thread.HealthBoard;
 import agent.maps.layout.ConntrackSweepFlyweight;
 import agent.maps.layout.ConntrackTable;
 import java.util.List;

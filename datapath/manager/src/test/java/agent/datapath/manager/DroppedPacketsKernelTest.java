@@ -4,8 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.spec.ModuleHealth;
-import agent.datapath.manager.spec.ModuleHealth.Level;
+import agent.conductor.ModuleHealth;
+import agent.conductor.ModuleHealth.Level;
 import agent.datapath.manager.spec.PolicyEntry;
 import agent.datapath.manager.spec.PolicyVerdict;
 import agent.maps.layout.DropReason;

@@ -3,9 +3,9 @@ package agent.datapath.manager;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.conductor.ModuleHealth;
 import agent.datapath.manager.spec.DatapathContext;
 import agent.datapath.manager.spec.EndpointSpec;
-import agent.datapath.manager.spec.ModuleHealth;
 import agent.testkit.IpPacket;
 import agent.testkit.KernelTest;
 import agent.testkit.PacketFlood;

@@ -3,10 +3,10 @@ package agent.datapath.manager;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.guard.Repairs.Kind;
+import agent.conductor.ModuleHealth;
+import agent.conductor.ModuleHealth.Level;
+import agent.conductor.Repairs.Kind;
 import agent.datapath.manager.spec.EndpointFaults.Fault;
-import agent.datapath.manager.spec.ModuleHealth;
-import agent.datapath.manager.spec.ModuleHealth.Level;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.EntryBuffer;
 import agent.maps.kernel.MapCursor;

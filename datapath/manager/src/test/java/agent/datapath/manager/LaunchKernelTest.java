@@ -6,8 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.bindings.BpfFileSystem;
+import agent.conductor.ModuleHealth;
 import agent.datapath.manager.spec.EndpointProxy;
-import agent.datapath.manager.spec.ModuleHealth;
 import agent.datapath.manager.spec.TcMode;
 import agent.testkit.Commands;
 import agent.testkit.KernelTest;

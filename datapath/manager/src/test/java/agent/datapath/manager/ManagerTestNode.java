@@ -1,12 +1,12 @@
 package agent.datapath.manager;
 
 import agent.bindings.KernelFeatures;
+import agent.conductor.ModuleHealth;
 import agent.datapath.manager.spec.DatapathContext;
 import agent.datapath.manager.spec.EndpointSpec;
 import agent.datapath.manager.spec.FlowRing;
 import agent.datapath.manager.spec.IpcacheEntry;
 import agent.datapath.manager.spec.IpcacheProxy.IpcacheChange;
-import agent.datapath.manager.spec.ModuleHealth;
 import agent.datapath.manager.spec.PolicyDelta;
 import agent.datapath.manager.spec.PolicyEntry;
 import agent.datapath.manager.spec.PolicyMapProxy.PolicyChange;

@@ -5,10 +5,10 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.conductor.ModuleHealth;
+import agent.conductor.ModuleHealth.Level;
 import agent.datapath.manager.spec.ConntrackLifetimes;
 import agent.datapath.manager.spec.Masquerading;
-import agent.datapath.manager.spec.ModuleHealth;
-import agent.datapath.manager.spec.ModuleHealth.Level;
 import agent.datapath.manager.spec.SocketPorts;
 import agent.maps.kernel.BatchWriter;
 import agent.maps.kernel.BpfMap;

@@ -4,11 +4,11 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.conductor.ModuleHealth;
+import agent.conductor.ModuleHealth.Level;
 import agent.datapath.manager.spec.DatapathContext;
 import agent.datapath.manager.spec.EndpointFaults.Fault;
 import agent.datapath.manager.spec.EndpointFaults.Part;
-import agent.datapath.manager.spec.ModuleHealth;
-import agent.datapath.manager.spec.ModuleHealth.Level;
 import agent.datapath.manager.spec.Prefilter.PrefilterMode;
 import agent.datapath.manager.spec.TcMode;
 import agent.maps.layout.DropReason;

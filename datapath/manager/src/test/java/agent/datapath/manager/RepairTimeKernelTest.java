@@ -7,7 +7,7 @@ import agent.bindings.BpfFileSystem;
 import agent.bindings.BpfLink;
 import agent.bindings.BpfObject;
 import agent.bindings.KernelFeatures;
-import agent.datapath.manager.guard.Repairs.Kind;
+import agent.conductor.Repairs.Kind;
 import agent.datapath.manager.spec.Prefilter.PrefilterMode;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.EndpointMap;

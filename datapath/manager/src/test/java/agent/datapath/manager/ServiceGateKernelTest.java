@@ -4,7 +4,7 @@ import static agent.datapath.manager.ManagerTestNode.await;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import agent.bindings.MapFlag;
-import agent.datapath.manager.guard.Repairs.Kind;
+import agent.conductor.Repairs.Kind;
 import agent.datapath.manager.spec.ServiceEntries;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.EntryBuffer;

@@ -8,8 +8,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.bindings.BpfLink;
 import agent.bindings.SocketHook;
-import agent.datapath.manager.guard.Repairs.Kind;
-import agent.datapath.manager.spec.ModuleHealth.Level;
+import agent.conductor.ModuleHealth.Level;
+import agent.conductor.Repairs.Kind;
 import agent.datapath.manager.spec.ServiceEntries;
 import agent.datapath.manager.spec.ServiceEntries.Backend;
 import agent.datapath.manager.spec.ServiceProxy.Hooks;

@@ -7,11 +7,11 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import agent.bindings.BpfObject;
 import agent.bindings.LibBpf;
+import agent.conductor.Repairs;
 import agent.datapath.manager.attach.Pins;
 import agent.datapath.manager.attach.SocketAttachments;
 import agent.datapath.manager.conductor.DatapathConductor;
 import agent.datapath.manager.guard.KernelFaults;
-import agent.datapath.manager.guard.Repairs;
 import agent.datapath.manager.load.MapPins;
 import agent.datapath.manager.load.NodeMapSet;
 import agent.datapath.manager.service.SocketServices;

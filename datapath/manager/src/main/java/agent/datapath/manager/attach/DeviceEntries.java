@@ -1,11 +1,11 @@
 package agent.datapath.manager.attach;
 
 import agent.bindings.Errno;
+import agent.conductor.Repairs;
 import agent.datapath.manager.guard.Check;
 import agent.datapath.manager.guard.EntryComparison;
 import agent.datapath.manager.guard.GuardedMap;
 import agent.datapath.manager.guard.KernelFaults;
-import agent.datapath.manager.guard.Repairs;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.BpfMapException;
 import agent.maps.kernel.DeviceMap;

@@ -2,8 +2,8 @@ package agent.datapath.manager.attach;
 
 import agent.bindings.BindingsException;
 import agent.bindings.BpfObject;
+import agent.conductor.ConductorAgent;
 import agent.datapath.manager.spec.DeviceProxy;
-import agent.datapath.manager.thread.ConductorAgent;
 import agent.maps.kernel.BpfMapException;
 import agent.types.AddressPair;
 import agent.types.OperationException;

@@ -1,12 +1,12 @@
 package agent.datapath.manager.conductor;
 
 import agent.bindings.BpfObject;
+import agent.conductor.StepSequence;
 import agent.datapath.manager.attach.EndpointAttachments;
 import agent.datapath.manager.attach.Pins;
 import agent.datapath.manager.load.LoaderAgent;
 import agent.datapath.manager.spec.EndpointProxy;
 import agent.datapath.manager.spec.EndpointSpec;
-import agent.datapath.manager.thread.StepSequence;
 import agent.types.IpAddress;
 import agent.types.MacAddress;
 import agent.types.OperationException;

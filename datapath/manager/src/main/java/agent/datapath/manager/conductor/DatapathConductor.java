@@ -1,6 +1,6 @@
 package agent.datapath.manager.conductor;
 
-import agent.datapath.manager.thread.ConductorAgent;
+import agent.conductor.ConductorAgent;
 import java.util.function.IntSupplier;
 import org.agrona.concurrent.NanoClock;
 

@@ -1,12 +1,12 @@
 package agent.datapath.manager.conductor;
 
 import agent.bindings.Errno;
+import agent.conductor.Repairs;
+import agent.conductor.Repairs.Kind;
 import agent.datapath.manager.guard.Check;
 import agent.datapath.manager.guard.EntryComparison;
 import agent.datapath.manager.guard.GuardedMap;
 import agent.datapath.manager.guard.KernelFaults;
-import agent.datapath.manager.guard.Repairs;
-import agent.datapath.manager.guard.Repairs.Kind;
 import agent.datapath.manager.spec.EndpointFaults.Part;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.InterfaceArray;

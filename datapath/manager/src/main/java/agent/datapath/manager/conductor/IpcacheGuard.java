@@ -1,10 +1,10 @@
 package agent.datapath.manager.conductor;
 
+import agent.conductor.Repairs;
 import agent.datapath.manager.guard.Check;
 import agent.datapath.manager.guard.GuardedMap;
 import agent.datapath.manager.guard.KernelFaults;
 import agent.datapath.manager.guard.MapRounds;
-import agent.datapath.manager.guard.Repairs;
 import agent.datapath.manager.spec.IpcacheEntry;
 import agent.datapath.manager.spec.IpcacheProxy.IpcacheChange;
 import agent.maps.kernel.BpfMap;

@@ -1,8 +1,8 @@
 package agent.datapath.manager.conductor;
 
 import agent.bindings.Errno;
+import agent.conductor.Repairs;
 import agent.datapath.manager.guard.KernelFaults;
-import agent.datapath.manager.guard.Repairs;
 import agent.datapath.manager.spec.IpcacheEntry;
 import agent.datapath.manager.spec.IpcacheProxy;
 import agent.datapath.manager.spec.IpcacheProxy.IpcacheChange;

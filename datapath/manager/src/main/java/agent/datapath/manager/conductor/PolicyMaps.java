@@ -1,8 +1,8 @@
 package agent.datapath.manager.conductor;
 
 import agent.bindings.Errno;
+import agent.conductor.Repairs;
 import agent.datapath.manager.guard.KernelFaults;
-import agent.datapath.manager.guard.Repairs;
 import agent.datapath.manager.load.NodeMapSet;
 import agent.datapath.manager.spec.EndpointSpec;
 import agent.datapath.manager.spec.PolicyDelta;

@@ -1,9 +1,9 @@
 package agent.datapath.manager.conductor;
 
+import agent.conductor.Repairs;
+import agent.conductor.Repairs.Kind;
 import agent.datapath.manager.guard.Check;
 import agent.datapath.manager.guard.KernelFaults;
-import agent.datapath.manager.guard.Repairs;
-import agent.datapath.manager.guard.Repairs.Kind;
 import agent.datapath.manager.load.Shards;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.GenerationArray;

@@ -1,10 +1,10 @@
 package agent.datapath.manager.events;
 
+import agent.conductor.Repairs;
 import agent.datapath.manager.guard.Check;
 import agent.datapath.manager.guard.GuardedMap;
 import agent.datapath.manager.guard.KernelFaults;
 import agent.datapath.manager.guard.MapRounds;
-import agent.datapath.manager.guard.Repairs;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.EventGateMap;
 import java.util.List;

@@ -1,7 +1,7 @@
 package agent.datapath.manager.guard;
 
+import agent.conductor.HealthBoard;
 import agent.datapath.manager.spec.DatapathMetrics;
-import agent.datapath.manager.thread.HealthBoard;
 import agent.maps.layout.DropReason;
 import java.util.Arrays;
 import java.util.List;

@@ -3,6 +3,7 @@ package agent.datapath.manager.guard;
 import agent.bindings.Errno;
 import agent.bindings.MapFlag;
 import agent.bindings.MapType;
+import agent.conductor.Repairs;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.EntryBuffer;
 import agent.maps.kernel.MapCursor;

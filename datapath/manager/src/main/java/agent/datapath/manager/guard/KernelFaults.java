@@ -1,7 +1,8 @@
 package agent.datapath.manager.guard;
 
+import agent.conductor.Faults;
+import agent.conductor.HealthBoard;
 import agent.datapath.manager.spec.EndpointFaults;
-import agent.datapath.manager.thread.HealthBoard;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.TreeMap;

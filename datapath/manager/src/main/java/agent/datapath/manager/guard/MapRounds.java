@@ -1,5 +1,6 @@
 package agent.datapath.manager.guard;
 
+import agent.conductor.Repairs;
 import agent.datapath.manager.guard.Check.Progress;
 import java.util.List;
 

@@ -1,7 +1,7 @@
 package agent.datapath.manager.guard;
 
+import agent.conductor.HealthBoard;
 import agent.datapath.manager.spec.DatapathStatus;
-import agent.datapath.manager.thread.HealthBoard;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.PortUsageArray;
 import java.util.concurrent.TimeUnit;

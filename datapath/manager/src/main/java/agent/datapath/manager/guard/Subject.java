@@ -1,5 +1,6 @@
 package agent.datapath.manager.guard;
 
+import agent.conductor.Repairs;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 

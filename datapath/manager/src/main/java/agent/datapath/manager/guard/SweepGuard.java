@@ -1,5 +1,6 @@
 package agent.datapath.manager.guard;
 
+import agent.conductor.Repairs;
 import agent.maps.kernel.FlowUsageArray;
 import agent.maps.kernel.MapCursor;
 import agent.maps.kernel.WatchedAddressMap;

@@ -17,6 +17,6 @@
  * changes an entry of every other map.
  *
  * <p>A fault stays until a comparison finds no difference any more; a repair is counted in {@link
- * agent.datapath.manager.guard.Repairs} and logged with what was found.
+ * agent.conductor.Repairs} and logged with what was found.
  */
 package agent.datapath.manager.guard;

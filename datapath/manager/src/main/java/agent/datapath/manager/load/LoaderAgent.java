@@ -1,9 +1,9 @@
 package agent.datapath.manager.load;
 
 import agent.bindings.BpfObject;
+import agent.conductor.ConductorAgent;
 import agent.datapath.manager.attach.ClosedPrograms;
 import agent.datapath.manager.compile.ProgramFile;
-import agent.datapath.manager.thread.ConductorAgent;
 import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;

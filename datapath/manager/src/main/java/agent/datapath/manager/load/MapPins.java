@@ -2,11 +2,11 @@ package agent.datapath.manager.load;
 
 import agent.bindings.BindingsException;
 import agent.bindings.HookProbe;
+import agent.conductor.Repairs;
+import agent.conductor.Repairs.Kind;
 import agent.datapath.manager.attach.Pins;
 import agent.datapath.manager.guard.Check;
 import agent.datapath.manager.guard.KernelFaults;
-import agent.datapath.manager.guard.Repairs;
-import agent.datapath.manager.guard.Repairs.Kind;
 import agent.maps.kernel.BpfMap;
 import java.io.UncheckedIOException;
 import java.lang.foreign.MemorySegment;

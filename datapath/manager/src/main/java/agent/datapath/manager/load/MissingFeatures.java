@@ -2,7 +2,7 @@ package agent.datapath.manager.load;
 
 import agent.bindings.KernelFeatures;
 import agent.bindings.KernelFunctions;
-import agent.datapath.manager.thread.HealthBoard;
+import agent.conductor.HealthBoard;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Predicate;

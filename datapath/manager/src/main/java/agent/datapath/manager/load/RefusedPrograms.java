@@ -1,9 +1,9 @@
 package agent.datapath.manager.load;
 
 import agent.bindings.LoadException;
+import agent.conductor.Faults;
+import agent.conductor.HealthBoard;
 import agent.datapath.manager.compile.ProgramFile;
-import agent.datapath.manager.guard.Faults;
-import agent.datapath.manager.thread.HealthBoard;
 import java.util.EnumMap;
 import java.util.Map;
 import org.apache.logging.log4j.LogManager;

@@ -1,14 +1,14 @@
 package agent.datapath.manager.prefilter;
 
+import agent.conductor.Repairs;
+import agent.conductor.Work;
 import agent.datapath.manager.conductor.DatapathConductor;
 import agent.datapath.manager.guard.Check;
 import agent.datapath.manager.guard.KernelFaults;
-import agent.datapath.manager.guard.Repairs;
 import agent.datapath.manager.spec.DatapathContext;
 import agent.datapath.manager.spec.Prefilter;
 import agent.datapath.manager.spec.PrefilterList;
 import agent.datapath.manager.spec.PrefilterStore;
-import agent.datapath.manager.thread.Work;
 import agent.maps.layout.PrefilterGeometry;
 import agent.maps.layout.PrefilterTable;
 import agent.types.OperationException;

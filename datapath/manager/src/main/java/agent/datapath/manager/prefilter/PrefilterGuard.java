@@ -1,9 +1,9 @@
 package agent.datapath.manager.prefilter;
 
+import agent.conductor.Repairs;
+import agent.conductor.Repairs.Kind;
 import agent.datapath.manager.guard.Check;
 import agent.datapath.manager.guard.KernelFaults;
-import agent.datapath.manager.guard.Repairs;
-import agent.datapath.manager.guard.Repairs.Kind;
 import agent.maps.layout.PrefilterTable;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;

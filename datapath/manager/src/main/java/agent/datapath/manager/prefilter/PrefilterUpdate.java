@@ -1,7 +1,7 @@
 package agent.datapath.manager.prefilter;
 
+import agent.conductor.Work;
 import agent.datapath.manager.conductor.DatapathFailures;
-import agent.datapath.manager.thread.Work;
 import agent.maps.layout.PrefilterTable;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;

@@ -1,13 +1,13 @@
 package agent.datapath.manager.redirect;
 
 import agent.bindings.BpfObject;
+import agent.conductor.Repairs;
 import agent.datapath.manager.attach.Pins;
 import agent.datapath.manager.compile.ProgramFile;
 import agent.datapath.manager.conductor.DatapathConductor;
 import agent.datapath.manager.guard.Check;
 import agent.datapath.manager.guard.KernelFaults;
 import agent.datapath.manager.guard.MapRounds;
-import agent.datapath.manager.guard.Repairs;
 import agent.datapath.manager.load.NodeMapSet;
 import agent.datapath.manager.spec.DatapathContext;
 import agent.datapath.manager.spec.NodeRedirects;

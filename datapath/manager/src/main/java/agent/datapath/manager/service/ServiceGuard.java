@@ -1,9 +1,9 @@
 package agent.datapath.manager.service;
 
+import agent.conductor.Repairs;
 import agent.datapath.manager.guard.Check;
 import agent.datapath.manager.guard.KernelFaults;
 import agent.datapath.manager.guard.MapRounds;
-import agent.datapath.manager.guard.Repairs;
 import agent.datapath.manager.load.NodeMapSet;
 import agent.maps.kernel.NodeMaps;
 import java.util.stream.Stream;

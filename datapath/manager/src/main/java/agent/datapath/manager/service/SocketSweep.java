@@ -6,7 +6,7 @@ import agent.bindings.BpfProgram;
 import agent.bindings.Errno;
 import agent.bindings.NetworkNamespaceHandle;
 import agent.bindings.ProcessSocket;
-import agent.datapath.manager.thread.Work;
+import agent.conductor.Work;
 import agent.maps.layout.FoundSocketFlag;
 import agent.maps.layout.FoundSocketFlyweight;
 import java.lang.foreign.MemorySegment;

@@ -4,8 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import agent.bindings.MapSpec;
+import agent.conductor.Repairs;
 import agent.datapath.manager.guard.KernelFaults;
-import agent.datapath.manager.guard.Repairs;
 import agent.datapath.manager.spec.IpcacheEntry;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.BpfMapException;

@@ -3,12 +3,12 @@ package agent.datapath.manager.conductor;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.conductor.ModuleHealth.Level;
+import agent.conductor.Repairs;
+import agent.conductor.Repairs.Kind;
 import agent.datapath.manager.guard.Check.Progress;
 import agent.datapath.manager.guard.KernelFaults;
-import agent.datapath.manager.guard.Repairs;
-import agent.datapath.manager.guard.Repairs.Kind;
 import agent.datapath.manager.load.Shards;
-import agent.datapath.manager.spec.ModuleHealth.Level;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.GenerationArray;
 import agent.maps.kernel.NodeMaps;

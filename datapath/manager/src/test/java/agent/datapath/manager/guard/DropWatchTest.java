@@ -2,8 +2,8 @@ package agent.datapath.manager.guard;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import agent.conductor.HealthBoard.Reading;
 import agent.datapath.manager.spec.DatapathMetrics;
-import agent.datapath.manager.thread.HealthBoard.Reading;
 import agent.maps.layout.DropReason;
 import agent.maps.layout.MetricsDirection;
 import java.util.TreeMap;

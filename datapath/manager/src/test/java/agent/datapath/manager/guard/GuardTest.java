@@ -3,10 +3,12 @@ package agent.datapath.manager.guard;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.conductor.Faults;
+import agent.conductor.ModuleHealth.Level;
+import agent.conductor.Repairs;
 import agent.datapath.manager.guard.Check.Progress;
 import agent.datapath.manager.spec.EndpointFaults.Fault;
 import agent.datapath.manager.spec.EndpointFaults.Part;
-import agent.datapath.manager.spec.ModuleHealth.Level;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;

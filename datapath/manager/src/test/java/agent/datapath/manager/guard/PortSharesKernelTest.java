@@ -4,8 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import agent.bindings.LibBpf;
 import agent.bindings.MappedMemory;
+import agent.conductor.HealthBoard.Reading;
 import agent.datapath.manager.spec.DatapathStatus;
-import agent.datapath.manager.thread.HealthBoard.Reading;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.NodeMaps;
 import agent.maps.kernel.PortUsageArray;

@@ -2,7 +2,8 @@ package agent.datapath.manager.guard;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import agent.datapath.manager.thread.HealthBoard.Reading;
+import agent.conductor.HealthBoard.Reading;
+import agent.conductor.Repairs;
 import org.junit.jupiter.api.Test;
 
 /** What a round of the guard reports of one subject. */

@@ -3,7 +3,7 @@ package agent.datapath.manager.load;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import agent.bindings.KernelFeatures;
-import agent.datapath.manager.thread.HealthBoard.Reading;
+import agent.conductor.HealthBoard.Reading;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 

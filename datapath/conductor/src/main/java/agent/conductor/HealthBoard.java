@@ -1,6 +1,5 @@
-package agent.datapath.manager.thread;
+package agent.conductor;
 
-import agent.datapath.manager.spec.ModuleHealth;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;

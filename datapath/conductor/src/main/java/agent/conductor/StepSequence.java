@@ -1,4 +1,4 @@
-package agent.datapath.manager.thread;
+package agent.conductor;
 
 import java.util.ArrayDeque;
 import java.util.Queue;

@@ -1,7 +1,5 @@
-package agent.endpoint.build;
+package agent.conductor;
 
-import agent.datapath.manager.thread.ConductorAgent;
-import agent.datapath.manager.thread.Work;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.HashSet;
@@ -11,37 +9,40 @@ import java.util.concurrent.CompletableFuture;
 import java.util.function.Supplier;
 
 /**
- * A queue of operations on endpoints. Operations of one endpoint run one after another, and only a
- * few operations run at a time, so that other requests to the conductor do not wait behind many
- * builds.
+ * A queue of operations on the subjects of a conductor, such as endpoints. Operations on one
+ * subject run one after another, and only a few operations run at a time, so that other requests to
+ * the conductor do not wait behind many.
  */
 public final class OperationQueue {
-  /**
-   * Enough operations to keep the loader and the disk busy: the records of several are synced at
-   * the same time. More would only lengthen the datapath's queue.
-   */
-  private static final int MAX_ACTIVE = 8;
+  /** The subject of operations that run beside all others. */
+  public static final int NEW = 0;
 
   private final ConductorAgent conductor;
+  private final int maxActive;
   private final Deque<Operation<?>> pending = new ArrayDeque<>();
-  private final Set<Integer> busyEndpoints = new HashSet<>();
+  private final Set<Integer> busySubjects = new HashSet<>();
   private int active;
 
-  /** Creates a queue whose operations run on this conductor's thread. */
-  public OperationQueue(ConductorAgent conductor) {
+  /**
+   * Creates a queue whose operations run on this conductor's thread.
+   *
+   * @param maxActive how many operations run at a time
+   */
+  public OperationQueue(ConductorAgent conductor, int maxActive) {
     this.conductor = conductor;
+    this.maxActive = maxActive;
   }
 
   /**
    * Adds an operation. Thread-safe.
    *
-   * @param endpointId the endpoint that it changes, or 0 for a new endpoint
+   * @param subject number of the subject that it changes, or {@link #NEW} for a new one
    * @param work starts on the conductor's thread; the operation ends when the returned future
    *     completes
    * @return the result of the operation; completes on the conductor's thread
    */
-  public <T> CompletableFuture<T> add(int endpointId, Supplier<CompletableFuture<T>> work) {
-    final Operation<T> operation = new Operation<>(endpointId, work);
+  public <T> CompletableFuture<T> add(int subject, Supplier<CompletableFuture<T>> work) {
+    final Operation<T> operation = new Operation<>(subject, work);
     conductor
         .run(
             () -> {
@@ -58,9 +59,9 @@ public final class OperationQueue {
 
   private void activate() {
     final Iterator<Operation<?>> next = pending.iterator();
-    while (active < MAX_ACTIVE && next.hasNext()) {
+    while (active < maxActive && next.hasNext()) {
       final Operation<?> operation = next.next();
-      if (operation.endpointId == 0 || busyEndpoints.add(operation.endpointId)) {
+      if (operation.subject == NEW || busySubjects.add(operation.subject)) {
         next.remove();
         active++;
         conductor.beginHere(operation);
@@ -68,20 +69,20 @@ public final class OperationQueue {
     }
   }
 
-  private void ended(int endpointId) {
+  private void ended(int subject) {
     active--;
-    busyEndpoints.remove(endpointId);
+    busySubjects.remove(subject);
     activate();
   }
 
   private final class Operation<T> implements Work {
-    private final int endpointId;
+    private final int subject;
     private final Supplier<CompletableFuture<T>> work;
     private final CompletableFuture<T> result = new CompletableFuture<>();
     private CompletableFuture<T> running;
 
-    Operation(int endpointId, Supplier<CompletableFuture<T>> work) {
-      this.endpointId = endpointId;
+    Operation(int subject, Supplier<CompletableFuture<T>> work) {
+      this.subject = subject;
       this.work = work;
     }
 
@@ -95,7 +96,7 @@ public final class OperationQueue {
       if (!running.isDone()) {
         return Progress.WAITING;
       }
-      ended(endpointId);
+      ended(subject);
       running.whenComplete(
           (value, failure) -> {
             if (failure == null) {
@@ -109,7 +110,7 @@ public final class OperationQueue {
 
     @Override
     public void failed(RuntimeException failure) {
-      ended(endpointId);
+      ended(subject);
       result.completeExceptionally(failure);
     }
   }

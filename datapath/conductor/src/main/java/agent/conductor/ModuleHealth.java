@@ -1,4 +1,4 @@
-package agent.datapath.manager.spec;
+package agent.conductor;
 
 /**
  * The health of one module of the agent (decisions.md, section 3, module health).

@@ -1,4 +1,4 @@
-package agent.datapath.manager.guard;
+package agent.conductor;
 
 import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.function.ObjLongConsumer;

@@ -1,11 +1,10 @@
-package agent.datapath.manager.thread;
+package agent.conductor;
 
 import static java.util.concurrent.TimeUnit.SECONDS;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.spec.ModuleHealth;
 import agent.testkit.HeapAllocation;
 import org.junit.jupiter.api.Test;
 

@@ -1,7 +1,6 @@
-package agent.datapath.manager.guard;
+package agent.conductor;
 
-import agent.datapath.manager.spec.ModuleHealth.Level;
-import agent.datapath.manager.thread.HealthBoard;
+import agent.conductor.ModuleHealth.Level;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
 

@@ -1,4 +1,4 @@
-package agent.datapath.manager.thread;
+package agent.conductor;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.spec.ModuleHealth.Level;
+import agent.conductor.ModuleHealth.Level;
 import agent.types.Refusal;
 import java.util.ArrayList;
 import java.util.List;

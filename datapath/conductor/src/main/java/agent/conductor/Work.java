@@ -1,4 +1,4 @@
-package agent.datapath.manager.thread;
+package agent.conductor;
 
 /** Long work of a conductor in bounded steps, between which the conductor executes commands. */
 public interface Work {

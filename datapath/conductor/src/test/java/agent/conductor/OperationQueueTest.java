@@ -1,4 +1,4 @@
-package agent.endpoint.build;
+package agent.conductor;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -6,7 +6,6 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.thread.ConductorAgent;
 import agent.types.OperationException;
 import java.util.ArrayList;
 import java.util.List;
@@ -17,16 +16,16 @@ import org.junit.jupiter.api.Test;
 /** Which operations run at the same time, and what lets the next one begin. */
 class OperationQueueTest {
   private final ConductorAgent conductor = new ConductorAgent("ep-test", () -> 0);
-  private final OperationQueue queue = new OperationQueue(conductor);
+  private final OperationQueue queue = new OperationQueue(conductor, 8);
   private final List<String> begun = new ArrayList<>();
   private final List<CompletableFuture<String>> results = new ArrayList<>();
 
   /** Queues an operation; it ends with the returned future. */
-  private CompletableFuture<String> add(String name, int endpointId) {
+  private CompletableFuture<String> add(String name, int subject) {
     final CompletableFuture<String> end = new CompletableFuture<>();
     results.add(
         queue.add(
-            endpointId,
+            subject,
             () -> {
               begun.add(name);
               return end;
@@ -41,7 +40,7 @@ class OperationQueueTest {
   }
 
   @Test
-  void shouldRunTheOperationsOfOneEndpointOneAfterAnother() {
+  void shouldRunTheOperationsOnOneSubjectOneAfterAnother() {
     final CompletableFuture<String> first = add("first", 7);
     final CompletableFuture<String> second = add("second", 7);
     add("other", 8);
@@ -58,10 +57,10 @@ class OperationQueueTest {
   }
 
   @Test
-  void shouldRunEightAtATimeAndNewEndpointsBesideEachOther() {
-    final CompletableFuture<String> first = add("a", 0);
+  void shouldRunEightAtATimeAndNewSubjectsBesideEachOther() {
+    final CompletableFuture<String> first = add("a", OperationQueue.NEW);
     for (final String next : List.of("b", "c", "d", "e", "f", "g", "h", "i")) {
-      add(next, 0);
+      add(next, OperationQueue.NEW);
     }
     add("j", 5);
     turn();

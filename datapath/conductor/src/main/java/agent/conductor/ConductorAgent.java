@@ -1,4 +1,4 @@
-package agent.datapath.manager.thread;
+package agent.conductor;
 
 import agent.types.Refusal;
 import java.util.ArrayDeque;

@@ -1,4 +1,4 @@
-package agent.datapath.manager.thread;
+package agent.conductor;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;

@@ -1,4 +1,4 @@
-package agent.datapath.manager.thread;
+package agent.conductor;
 
 import agent.bindings.ThreadScheduling;
 import java.io.IOException;
