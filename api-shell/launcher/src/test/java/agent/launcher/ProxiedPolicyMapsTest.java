@@ -13,6 +13,7 @@ import agent.datapath.manager.spec.PolicyMapProxy;
 import agent.datapath.manager.spec.PolicyVerdict;
 import agent.maps.layout.PolicyDirection;
 import agent.maps.layout.RedirectKind;
+import agent.testkit.OtherThread;
 import agent.types.OperationException;
 import java.util.Collection;
 import java.util.List;
@@ -50,6 +51,8 @@ class ProxiedPolicyMapsTest {
     private volatile CompletableFuture<PolicyDelta> answer =
         CompletableFuture.completedFuture(PolicyDelta.NONE);
 
+    private volatile Runnable inTheMiddle = () -> {};
+
     @Override
     public CompletableFuture<Map<Integer, RuntimeException>> apply(List<PolicyChange> changes) {
       changes.forEach(change -> note(change.endpointId()));
@@ -64,6 +67,9 @@ class ProxiedPolicyMapsTest {
     }
 
     private void note(int endpointId) {
+      final Runnable call = inTheMiddle;
+      inTheMiddle = () -> {};
+      call.run();
       written.add(endpointId + " " + bench.served.size());
     }
   }
@@ -179,5 +185,19 @@ class ProxiedPolicyMapsTest {
     assertThrows(ExecutionException.class, () -> await(failed));
     await(next);
     assertEquals(List.of("1 1", "2 1"), written);
+  }
+
+  /** Otherwise the later of two changes of an endpoint could be written first. */
+  @Test
+  void shouldNotBeginAWriteInTheMiddleOfAnother() throws Exception {
+    final List<OtherThread<?>> others = new CopyOnWriteArrayList<>();
+    maps.inTheMiddle =
+        () -> {
+          others.add(OtherThread.call(() -> apply(2, ALLOW)));
+          assertTrue(others.getFirst().waits(), "it waits for the write before");
+        };
+    await(apply(1, ALLOW));
+    others.getFirst().result();
+    assertEquals(List.of("1 0", "2 0"), written);
   }
 }

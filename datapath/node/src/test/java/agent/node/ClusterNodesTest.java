@@ -4,11 +4,13 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.testkit.OtherThread;
 import agent.types.IpAddress;
 import agent.types.Prefix;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 
 /** Which changes of the nodes clients get, and for how long they are remembered. */
@@ -114,5 +116,30 @@ class ClusterNodesTest {
     assertEquals(
         List.of(IpAddress.parse("10.0.0.9"), IpAddress.parse("10.1.0.1")),
         ClusterNode.local("blue/one", addressing, all).secondary());
+  }
+
+  /** Otherwise two new clients could get one number, or a change be reported to neither. */
+  @Test
+  void shouldAnswerOneClientAfterTheOther() throws Exception {
+    final List<OtherThread<ClusterNodes.Changes>> others = new ArrayList<>();
+    final AtomicReference<ClusterNodes> clients = new AtomicReference<>();
+    clients.set(
+        new ClusterNodes(
+            () -> {
+              if (others.isEmpty()) {
+                others.add(OtherThread.call(() -> clients.get().changesFor(0)));
+                assertTrue(others.getFirst().waits(), "it waits for the client before");
+              }
+              return present;
+            },
+            () -> nowNs));
+    final long first = clients.get().changesFor(0).clientId();
+    assertNotEquals(first, others.getFirst().result().clientId());
+  }
+
+  @Test
+  void shouldSayWhereANodeIsKnownFrom() {
+    assertEquals("blue/one", ONE.name());
+    assertEquals(ClusterNode.LOCAL, ONE.source());
   }
 }

@@ -10,6 +10,7 @@ import agent.datapath.manager.spec.ServiceProxy;
 import agent.maps.layout.BackendState;
 import agent.maps.layout.ServiceForwarding;
 import agent.maps.layout.SocketCounter;
+import agent.testkit.OtherThread;
 import agent.types.IpAddress;
 import agent.types.OperationException;
 import agent.types.Refusal;
@@ -48,6 +49,7 @@ class ServicesTest {
     RuntimeException failure;
     boolean isFailingOutside; // only then
     Runnable beforeRemoval = () -> {};
+    Runnable beforeWrite = () -> {};
 
     @Override
     public CompletableFuture<Set<Integer>> known() {
@@ -65,6 +67,7 @@ class ServicesTest {
 
     @Override
     public CompletableFuture<Void> put(ServiceEntries service) {
+      beforeWrite.run();
       if (failure != null && (!isFailingOutside || service.id() < 0)) {
         return CompletableFuture.failedFuture(failure);
       }
@@ -495,6 +498,31 @@ class ServicesTest {
     assertTrue(onAnotherThread(() -> services.put(service(1, WEB))));
   }
 
+  /** Otherwise the kernel could have what one of them wrote, and the disk what the other did. */
+  @Test
+  void shouldChangeAServiceForOneCallerAfterTheOther() throws Exception {
+    final List<OtherThread<Boolean>> others = new ArrayList<>();
+    datapath.beforeWrite =
+        () -> {
+          datapath.beforeWrite = () -> {};
+          others.add(OtherThread.call(() -> services.put(service(1, WEB, backend("10.1.0.8")))));
+          others.add(
+              OtherThread.call(
+                  () -> {
+                    services.remove(1);
+                    return true;
+                  }));
+          others.forEach(other -> assertTrue(other.waits(), "it waits for the change before"));
+        };
+    assertTrue(services.put(service(1, WEB, backend("10.1.0.7"))));
+    for (final OtherThread<Boolean> other : others) {
+      other.result();
+    }
+    final Set<Integer> left = services.list().stream().map(Service::id).collect(Collectors.toSet());
+    assertEquals(left, disk.kept.keySet());
+    assertEquals(left, datapath.held.keySet());
+  }
+
   private static boolean onAnotherThread(Supplier<Boolean> change) {
     return CompletableFuture.supplyAsync(change).join();
   }
@@ -630,5 +658,25 @@ class ServicesTest {
     assertEquals(
         "[fd00::1]:80/TCP",
         new Frontend(IpAddress.parse("fd00::1"), 80, ServiceProtocol.TCP).toString());
+  }
+
+  @Test
+  void shouldOfferAServiceWithAllElseThatItHas() {
+    for (final boolean isLocal : new boolean[] {true, false}) {
+      final Service inside = new Service(1, WEB, List.of(HERE), isLocal, 60, "shop", "production");
+      assertEquals(
+          new Service(
+              1,
+              WEB,
+              List.of(HERE),
+              ServiceType.NODE_PORT,
+              isLocal,
+              !isLocal,
+              ForwardingMode.SNAT,
+              60,
+              "shop",
+              "production"),
+          inside.offered(ServiceType.NODE_PORT, !isLocal, ForwardingMode.SNAT));
+    }
   }
 }

@@ -2,15 +2,21 @@ package agent.server.monitor;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.client.MonitorClient;
+import agent.client.MonitorEvent.KeptEnd;
 import agent.contract.monitor.MonitorStream;
+import agent.testkit.OtherThread;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -62,6 +68,31 @@ class AgentEventsTest {
       fixture.agent.publish(Map.of("kind", cyclic));
       fixture.agent.publish(Map.of("kind", "next"));
       assertEquals("{\"kind\":\"next\"}", AgentEventsFixture.next(client));
+    }
+  }
+
+  /** It is among the kept ones, or comes after them. */
+  @Test
+  void shouldTellARequestOnceThatComesWithASubscriber() throws Exception {
+    final AgentEvents agent = new AgentEvents(3, true);
+    final CompletableFuture<OtherThread<Void>> request = new CompletableFuture<>();
+    final CompletableFuture<Boolean> waits = new CompletableFuture<>();
+    agent.whenHearing(
+        () -> {
+          if (!request.isDone()) {
+            final Runnable publish = () -> agent.publishRequest(Map.of("path", "/"));
+            request.complete(OtherThread.run(publish));
+            waits.complete(request.join().waits());
+          }
+        });
+    try (AgentEventsFixture fixture = new AgentEventsFixture(directory, agent);
+        MonitorClient client =
+            fixture.subscribe(MonitorStream.REQUESTS | MonitorStream.KEPT_FIRST)) {
+      assertTrue(waits.get(20, TimeUnit.SECONDS), "it waits until the subscriber is there");
+      request.join().result();
+      assertInstanceOf(KeptEnd.class, client.next(Duration.ofSeconds(10)), "none is kept yet");
+      assertEquals("{\"path\":\"/\"}", AgentEventsFixture.next(client));
+      AgentEventsFixture.assertNoMore(client);
     }
   }
 }

@@ -1,0 +1,87 @@
+package agent.testkit;
+
+import java.util.concurrent.Callable;
+import java.util.concurrent.CyclicBarrier;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+
+/**
+ * A call of another thread. A test makes it while it is inside a change itself, as in a store that
+ * the change writes to, and sees that the call waits for the end of the change.
+ *
+ * @param <T> what the call returns
+ */
+public final class OtherThread<T> {
+  private static final int LOOKS = 20;
+  private static final long LOOK_NS = 200_000;
+  private static final long LONGEST_SEC = 30;
+
+  private final FutureTask<T> task;
+  private final Thread thread;
+
+  private OtherThread(Callable<T> call) {
+    task = new FutureTask<>(call);
+    thread = Thread.ofPlatform().daemon().start(task);
+  }
+
+  /** Makes a call in a thread of its own. */
+  public static <T> OtherThread<T> call(Callable<T> call) {
+    return new OtherThread<>(call);
+  }
+
+  /** Makes a call that returns nothing in a thread of its own. */
+  public static OtherThread<Void> run(Runnable call) {
+    return call(
+        () -> {
+          call.run();
+          return null;
+        });
+  }
+
+  /** Runs both at one time, again and again; throws what one of them has thrown. */
+  public static void race(int rounds, Runnable first, Runnable second) throws Exception {
+    final CyclicBarrier barrier = new CyclicBarrier(2);
+    final OtherThread<Void> other = run(() -> rounds(rounds, barrier, second));
+    rounds(rounds, barrier, first);
+    other.result();
+  }
+
+  private static void rounds(int rounds, CyclicBarrier barrier, Runnable each) {
+    try {
+      for (int round = 0; round < rounds; round++) {
+        barrier.await(LONGEST_SEC, TimeUnit.SECONDS);
+        each.run();
+      }
+    } catch (RuntimeException | Error failure) {
+      barrier.reset();
+      throw failure;
+    } catch (Exception failure) {
+      throw new IllegalStateException("the other thread has ended", failure);
+    }
+  }
+
+  /** Returns true as soon as the call is seen to wait, and false where it ends without. */
+  public boolean waits() {
+    int waiting = 0;
+    while (waiting < LOOKS && !task.isDone()) {
+      final Thread.State state = thread.getState();
+      waiting = state == Thread.State.BLOCKED || state == Thread.State.WAITING ? waiting + 1 : 0;
+      LockSupport.parkNanos(LOOK_NS);
+    }
+    return !task.isDone();
+  }
+
+  /** Waits for the call; returns what it returned, and throws what it has thrown. */
+  public T result() throws Exception {
+    try {
+      return task.get(LONGEST_SEC, TimeUnit.SECONDS);
+    } catch (ExecutionException failure) {
+      if (failure.getCause() instanceof Error error) {
+        throw error;
+      }
+      throw failure.getCause() instanceof Exception cause ? cause : failure;
+    }
+  }
+}
