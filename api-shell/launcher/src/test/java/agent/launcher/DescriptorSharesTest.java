@@ -113,4 +113,21 @@ class DescriptorSharesTest {
     endpoints.set(0);
     assertEquals(HealthBoard.Reading.ok("the limit of open files is 384"), health.read());
   }
+
+  /** Where it would be enough for many devices they are not counted, which takes long. */
+  @Test
+  void shouldCountDevicesOnlyWhereTheirNumberDecides() {
+    final int many = 1_024;
+    final long enough = DescriptorShares.least(20, many);
+    assertEquals(
+        Optional.empty(),
+        DescriptorShares.obstacle(
+            enough,
+            20,
+            "",
+            () -> {
+              throw new AssertionError("they are counted");
+            }));
+    assertTrue(DescriptorShares.obstacle(enough - 1, 20, "", () -> many).isPresent());
+  }
 }

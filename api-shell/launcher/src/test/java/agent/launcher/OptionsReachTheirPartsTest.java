@@ -572,4 +572,14 @@ class OptionsReachTheirPartsTest {
   private static String option(Settings settings, MutableOption option) {
     return settings.endpointOptions().toMap().get(option.optionName());
   }
+
+  @Test
+  void shouldGiveLeasesOfTheFamiliesOfTheNode() {
+    for (final NodeAddressing one : List.of(ONLY_IPV4, ONLY_IPV6)) {
+      final Ipam ipam = Ipam.open(settings().ipam(one, LeaseStore.inMemory(), Runnable::run));
+      final var given = ipam.allocate(AddressFamily.BOTH, "x", null, false);
+      assertEquals(one.ipv4().enabled(), given.ipv4().isPresent());
+      assertEquals(one.ipv6().enabled(), given.ipv6().isPresent());
+    }
+  }
 }

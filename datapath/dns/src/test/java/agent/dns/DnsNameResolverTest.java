@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import agent.dns.NameResolver.Resolved;
 import agent.types.IpAddress;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.DatagramPacket;
 import java.net.DatagramSocket;
 import java.net.InetAddress;
@@ -15,6 +16,7 @@ import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -305,5 +307,28 @@ class DnsNameResolverTest {
             .getCause()
             .getMessage();
     assertTrue(why.startsWith("a..example.com.: "), why);
+  }
+
+  /** The type of the question, and how many servers have failed, are both small numbers. */
+  @Test
+  void shouldAskEveryServerTheSameQuestion() throws IOException {
+    final InetSocketAddress good = server("www.example.com. 9 IN AAAA 2001:db8::7", sent -> sent);
+    final Resolved found =
+        new DnsNameResolver(
+                () -> {
+                  try {
+                    return List.of(
+                        server("", code(Rcode.SERVFAIL)), server("", code(Rcode.REFUSED)), good);
+                  } catch (IOException e) {
+                    throw new UncheckedIOException(e);
+                  }
+                },
+                false,
+                true,
+                Duration.ofSeconds(5))
+            .resolve("www.example.com.")
+            .join();
+    assertEquals(List.of(IpAddress.parse("2001:db8::7")), found.addresses());
+    assertEquals(Collections.nCopies(3, "www.example.com. AAAA"), questions);
   }
 }

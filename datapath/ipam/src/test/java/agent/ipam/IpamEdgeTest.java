@@ -201,4 +201,24 @@ class IpamEdgeTest {
     assertEquals(now.plusSeconds(600), lease.expiresAt());
     assertEquals(36, lease.expirationUuid().length());
   }
+
+  /** Both are texts of a request that may be absent. */
+  @Test
+  void shouldTellTheTimerOfAClaimFromItsPool() {
+    final Ipam ipam = open("10.1.0.0/24");
+    final IpAddress fresh = IpAddress.parse("10.2.0.1");
+    assertEquals("second", ipam.checkClaim("a", fresh, 8, "timer", "second").pool());
+    assertEquals(
+        "a: 10.2.0.1 is outside pool 'default' [10.1.0.0/24]",
+        refused(Refusal.Kind.INVALID, () -> ipam.checkClaim("a", fresh, 8, "", "default")));
+    ipam.claim("a", fresh, 8, null, "second");
+    assertEquals("", ipam.find(fresh).orElseThrow().owner(), "an endpoint has it, and no owner");
+    final Ipam.AllocatedAddress given =
+        ipam.allocate(AddressFamily.IPV4, "cni", null, true).ipv4().orElseThrow();
+    ipam.checkClaim("a", given.address(), 7, given.expirationUuid(), "default");
+    assertEquals(
+        "a: 'default' is not the expiration timer of " + given.address(),
+        refused(
+            Refusal.Kind.INVALID, () -> ipam.checkClaim("a", given.address(), 7, "default", null)));
+  }
 }

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.node.NodeInventory.SegmentSizes;
 import agent.node.netlink.LinkSizes;
+import agent.types.IpAddress;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
@@ -63,5 +64,22 @@ class NodeInventoryTest {
         new SegmentSizes(65536, 65536, 65535, 65534),
         of(Optional.empty(), Set.of("eth0", "eth1")).segments());
     assertNull(of(Optional.empty(), Set.of()).segments());
+  }
+
+  @Test
+  void shouldKeepDevicesAndAddressesWithAnotherMtu() {
+    final LocalAddress address = new LocalAddress(IpAddress.parse("192.0.2.1"), 24, "eth0");
+    final NodeInventory found =
+        NodeInventory.of(
+            List.of("eth0", "eth1"),
+            List.of(address),
+            List.of(ETH0),
+            Optional.of("eth0"),
+            Set.of(),
+            Set.of());
+    for (final NodeInventory each : List.of(found, found.withMtu(1300))) {
+      assertEquals(List.of("eth0", "eth1"), each.guardedDevices());
+      assertEquals(List.of(address), each.addresses());
+    }
   }
 }

@@ -154,4 +154,12 @@ class RouteDifferenceTest {
     assertFalse(RouteDifference.isOwn(RouteDifference.wantedRoute(ADDRESS, 0, null)));
     assertTrue(RouteDifference.isOwn(RouteDifference.wantedRoute(ADDRESS, 1, null)));
   }
+
+  @Test
+  void shouldWantARouteWithASourceAndANeighbourThatStays() {
+    assertEquals(new RouteMessage(Prefix.of(ADDRESS), 5, null, GATEWAY, 169, 254, 1, 0), ROUTE);
+    assertEquals(
+        new NeighbourMessage(ADDRESS, 5, MAC, NeighbourMessage.STATE_PERMANENT, 169), NEIGHBOUR);
+    assertEquals(0x80, NeighbourMessage.STATE_PERMANENT, "NUD_PERMANENT");
+  }
 }

@@ -262,4 +262,25 @@ class PolicyFileTest {
     state.policyStore().save(EIGHT);
     assertEquals(Optional.of(EIGHT), loadedAgain());
   }
+
+  /** A release that knows more rules may have written them. */
+  @Test
+  void shouldKeepRulesThatTheAgentDoesNotTake() throws Exception {
+    state.policyStore().save(SEVEN);
+    state.retry();
+    final byte[] refused = Files.readAllBytes(rules);
+    state.close();
+    state = AgentState.open(directory);
+    assertThrows(
+        UnreadableStateException.class,
+        () ->
+            state
+                .policyStore()
+                .load(
+                    any -> {
+                      throw Refusal.invalid("endpointSelector", "is not known");
+                    }));
+    state.policyStore().save(EIGHT);
+    assertArrayEquals(refused, Files.readAllBytes(Path.of(rules + ".corrupt-1")));
+  }
 }

@@ -3,6 +3,7 @@ package agent.state;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.conductor.Faults;
 import agent.conductor.ModuleHealth;
 import agent.service.Backend;
 import agent.service.ForwardingMode;
@@ -49,6 +50,7 @@ class ServiceFilesTest {
           + "\"affinitySeconds\":600,\"name\":\"names\",\"namespace\":\"system\"}";
 
   @TempDir private Path directory;
+  private final Faults faults = new Faults("fine");
   private AgentState state;
 
   @BeforeEach
@@ -160,7 +162,13 @@ class ServiceFilesTest {
     assertEquals(List.of(), List.copyOf(stored.services()));
     assertEquals(Set.of(7), stored.unreadable().keySet());
     final String reason = stored.unreadable().get(7);
-    assertTrue(reason.contains(named) && reason.contains("services/7.json"), reason);
+    assertTrue(reason.contains(named), reason);
+    assertTrue(
+        reason.startsWith("the record in " + file() + " cannot be read (")
+            && reason.endsWith(
+                "); the service stays as the kernel has it. Restore the file and start the agent"
+                    + " again, or delete the service"),
+        reason);
     assertEquals(ModuleHealth.Level.STOPPED, state.faults().read().level());
     state.serviceStore().remove(7);
     assertEquals(ModuleHealth.Level.OK, state.faults().read().level());
@@ -174,5 +182,51 @@ class ServiceFilesTest {
     assertEquals(1, state.serviceStore().load().services().size());
     state.discard();
     assertEquals(List.of(), List.copyOf(reloaded().services()));
+  }
+
+  private ServiceBatches batches() {
+    return new ServiceBatches(
+        new StateFolder<>(
+            new FolderFiles(directory.resolve("service-batches")),
+            "services",
+            new ServiceListCodec(),
+            faults,
+            new WrittenFiles(directory, "service-batches")),
+        faults);
+  }
+
+  private static Service numbered(int id) {
+    return new Service(
+        id,
+        new Frontend(IpAddress.parse("10.96.0.1"), id, ServiceProtocol.TCP),
+        List.of(),
+        false,
+        0,
+        null,
+        null);
+  }
+
+  /** The names of the folder and of the kind are those of all releases. */
+  @Test
+  void shouldReadServicesThatWereWrittenTogether() {
+    state.close();
+    batches().save(List.of(numbered(1), numbered(2)));
+    state = AgentState.open(directory);
+    final ServiceStore.Stored stored = state.serviceStore().load();
+    assertEquals(Set.of(numbered(1), numbered(2)), Set.copyOf(stored.services()));
+  }
+
+  @Test
+  void shouldRemoveTheServicesOfAMissingFileOneByOne() throws IOException {
+    batches().save(List.of(numbered(1), numbered(2), numbered(3)));
+    Files.delete(directory.resolve("service-batches/1-2-3.json"));
+    final ServiceBatches batches = batches();
+    assertEquals(Set.of(1, 2, 3), batches.load(List.of()).unreadable().keySet());
+    batches.remove(1);
+    batches.remove(2);
+    assertEquals(Set.of(3), batches.ids());
+    assertEquals(Set.of(3), batches().load(List.of()).unreadable().keySet());
+    batches.remove(3);
+    assertEquals(Map.of(), batches().load(List.of()).unreadable());
   }
 }

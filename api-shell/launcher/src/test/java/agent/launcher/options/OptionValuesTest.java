@@ -178,4 +178,17 @@ class OptionValuesTest {
     Files.writeString(file, text);
     return file;
   }
+
+  @Test
+  void shouldReadTheFileThatTheCommandLineNamesBeforeThatOfTheEnvironment() throws IOException {
+    final Path named = Files.writeString(folder.resolve("named.yaml"), "device: named\n");
+    final Path other = Files.writeString(folder.resolve("other.yaml"), "device: other\n");
+    final OptionValues values =
+        OptionValues.read(List.of("--config=" + named), Map.of("AGENT_CONFIG", other.toString()));
+    assertEquals("named", values.text("device"));
+    assertEquals(named.toString(), values.configFile());
+    assertEquals(
+        "other",
+        OptionValues.read(List.of(), Map.of("AGENT_CONFIG", other.toString())).text("device"));
+  }
 }

@@ -154,4 +154,14 @@ class ServedCheckTest {
       case MAP -> "wished=for";
     };
   }
+
+  @Test
+  void shouldAskTheKernelForAnOptionAndItsValue() {
+    final OptionException refusal =
+        assertThrows(
+            OptionException.class,
+            () -> check((name, value) -> Optional.of(name + " of " + value), "--tunnel=geneve"));
+    assertEquals(
+        "--tunnel geneve: this kernel is built without tunnel of geneve", refusal.getMessage());
+  }
 }

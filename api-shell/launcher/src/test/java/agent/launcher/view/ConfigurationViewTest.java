@@ -298,4 +298,14 @@ class ConfigurationViewTest {
     assertEquals("10.5.0.0/24", automatic.get("ipv4-native-routing-cidr"));
     assertEquals("f00d::/96", automatic.get("ipv6-native-routing-cidr"));
   }
+
+  @Test
+  void shouldShowWhatThisVersionHasOneOf() {
+    final DaemonConfigurationModel.Status status = model().status();
+    assertEquals("veth", status.datapathMode());
+    assertEquals("embedded", status.ipamMode());
+    assertEquals("", status.ipLocalReservedPorts());
+    assertNull(status.orchConfiguration());
+    assertNull(status.orchEndpoint());
+  }
 }

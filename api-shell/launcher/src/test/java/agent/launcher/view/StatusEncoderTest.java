@@ -1,11 +1,13 @@
 package agent.launcher.view;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 
 import agent.contract.daemon.ControllerModel;
 import agent.contract.daemon.DaemonStatusModel;
 import agent.contract.daemon.DaemonStatusModel.BigTcp;
+import agent.contract.daemon.DaemonStatusModel.ComponentStatus;
 import agent.contract.daemon.DaemonStatusModel.Observer;
 import agent.datapath.manager.spec.DatapathEvents;
 import agent.datapath.manager.spec.DatapathStatus;
@@ -108,5 +110,21 @@ class StatusEncoderTest {
     assertEquals("u", sweeps.uuid());
     assertEquals("60.0s", sweeps.configuration().interval());
     assertEquals(2, sweeps.status().successCount());
+  }
+
+  /** What says that it is off has a message and a state, which are both texts. */
+  @Test
+  void shouldSayWhyWhatIsOffIsOff() {
+    final ComponentStatus agent = new ComponentStatus("ready", "Ok");
+    final DaemonStatusModel brief = new StatusEncoder(null, "1.2.3").brief(agent, null);
+    assertEquals(agent, brief.agent());
+    assertEquals(
+        new ComponentStatus("no certificate provider is enabled", "Disabled"),
+        brief.authCertificateProvider());
+    assertEquals(
+        new ComponentStatus("no CNI configuration file is written", "Disabled"), brief.cniFile());
+    assertEquals("Disabled", brief.containerRuntime().state());
+    assertEquals("Disabled", brief.kvstore().state());
+    assertNotEquals(brief.containerRuntime().msg(), brief.kvstore().msg());
   }
 }

@@ -300,4 +300,17 @@ class DnsProxyTcpTest {
     assertEquals(List.of(port), rig.redirect.joined);
     await(() -> rig.redirect.left.equals(List.of(port)));
   }
+
+  @Test
+  void shouldLookUpTheFlowOfAConnectionByItsEnds() throws Exception {
+    rig.start();
+    try (ProxyRig.Tcp client = rig.new Tcp()) {
+      client.send(question(WWW));
+      client.receive();
+      final int proxyPort = client.socket.getPort();
+      assertEquals(
+          "6 127.0.0.1 %d %d".formatted(client.socket.getLocalPort(), proxyPort),
+          rig.redirect.asked.getFirst());
+    }
+  }
 }

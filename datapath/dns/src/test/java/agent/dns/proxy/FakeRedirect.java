@@ -19,6 +19,10 @@ final class FakeRedirect implements RedirectProxy {
 
   final List<Integer> joined = new CopyOnWriteArrayList<>();
   final List<Integer> left = new CopyOnWriteArrayList<>();
+
+  /** Protocol, client, its port and the proxy's port, each time that a flow was looked up. */
+  final List<String> asked = new CopyOnWriteArrayList<>();
+
   volatile InetSocketAddress server;
 
   /** Whose the clients are that are found from now on. */
@@ -50,6 +54,7 @@ final class FakeRedirect implements RedirectProxy {
 
   @Override
   public Optional<RedirectedFlow> find(int protocol, IpAddress client, int clientPort, int port) {
+    asked.add("%d %s %d %d".formatted(protocol, client, clientPort, port));
     final InetSocketAddress to = server;
     return knowsFlows
         ? Optional.of(

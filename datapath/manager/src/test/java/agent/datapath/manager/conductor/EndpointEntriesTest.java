@@ -132,4 +132,16 @@ class EndpointEntriesTest {
     assertFalse(entry(IPV4, null).hasOneOf(unspecified), "a family that it has not");
     assertFalse(entry(null, IPV6).hasOneOf(unspecified), "a family that it has not");
   }
+
+  @Test
+  void shouldKeepItsAddressesWithAnotherPolicy() {
+    for (final boolean isIpv4 : new boolean[] {true, false}) {
+      final IpAddress ipv4 = isIpv4 ? IPV4 : null;
+      final IpAddress ipv6 = isIpv4 ? null : IPV6;
+      assertEquals(
+          EndpointEntry.of(
+              new EndpointSpec(ID, 7, "lxc7", ipv4, ipv6, MAC, HOST_MAC, 301, 5, 2), 42),
+          entry(ipv4, ipv6).with(301, 42));
+    }
+  }
 }
