@@ -1,6 +1,7 @@
 package agent.launcher.options;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
@@ -18,23 +19,28 @@ import org.junit.jupiter.api.Test;
 
 /**
  * For each option, the test that shows its effect; {@code refused} is the test that shows that the
- * start names the option and what it needs.
+ * start names the option and what it needs. Where no one test has the option at one end and the
+ * effect at the other, tests are named that each have a part of the way, from {@code parts} on.
  */
 class OptionEffectsTest {
   private static final String REFUSED =
       "ServedCheckTest#shouldStopForEveryOptionThatIsNotServedAndAsksForSomething";
 
+  /** Shows that an option is read, and not that anything comes of it. */
+  private static final String PARTS =
+      "OptionsReachTheirPartsTest#shouldConfigureItsPartWithTheValueOfEveryServedOption";
+
   private static final String EFFECTS =
       """
-      access-log OptionsReachTheirPartsTest#shouldConfigureItsPartWithTheValueOfEveryServedOption
+      access-log AgentProxyKernelTest#shouldLogEachRequestWithBothEnds
       agent-labels AgentOperatorOptionsKernelTest#shouldShowItsLabelsInTheMetricsAndTheConfiguration
-      allow-localhost OptionsReachTheirPartsTest#shouldLetTheNodeInOnlyWhereTheOptionSaysAlways
+      allow-localhost AgentEveryOptionKernelTest#shouldLetTheNodeReachItsWorkloads
       api-max-body BodyLimitTest
       api-rate-limit AgentReloadKernelTest#shouldTakeOverWhatCanChangeAndNameWhatCannot
       auto-direct-node-routes refused
       bpf-compile-debug LaunchKernelTest#shouldCompileAndAttachAnotherFeatureSet
-      bpf-ct-global-any-max OptionsReachTheirPartsTest#shouldConfigureItsPartWithTheValueOfEveryServedOption
-      bpf-ct-global-tcp-max OptionsReachTheirPartsTest#shouldConfigureItsPartWithTheValueOfEveryServedOption
+      bpf-ct-global-any-max AgentEveryOptionKernelTest#shouldMakeTablesOfTheSizesOfTheOptions
+      bpf-ct-global-tcp-max AgentEveryOptionKernelTest#shouldMakeTablesOfTheSizesOfTheOptions
       bpf-policy-map-max AgentPolicyCapacityKernelTest#shouldRefuseAsAWholeWhatDoesNotFit
       bpf-root AgentCleanupKernelTest#shouldRefuseWhileAnAgentRuns
       cgroup-root AgentServiceKernelTest#shouldServeTheSocketsOfTheControlGroupOfTheOption
@@ -45,7 +51,7 @@ class OptionEffectsTest {
       cluster-mesh-config refused
       cluster-name AgentOptionsKernelTest#shouldCarryTheNameOfTheCluster
       config AgentReloadKernelTest#shouldTakeOverWhatCanChangeAndNameWhatCannot
-      conntrack-endpoint-share OptionsReachTheirPartsTest#shouldConfigureItsPartWithTheValueOfEveryServedOption
+      conntrack-endpoint-share AgentEveryOptionKernelTest#shouldGiveTheProgramsTheSharesOfAnEndpoint
       conntrack-garbage-collector-interval AgentOptionsKernelTest#shouldSweepTheFlowsInTheIntervalOfTheOption
       container-runtime refused
       container-runtime-endpoint refused
@@ -57,33 +63,33 @@ class OptionEffectsTest {
       disable-endpoint-crd refused
       disable-orch-services AgentServiceKernelTest#shouldHaveNoServicesWhereTheOptionSaysSo
       enable-ipsec refused
-      enable-ipv4 OptionsReachTheirPartsTest#shouldConfigureItsPartWithTheValueOfEveryServedOption
-      enable-ipv6 OptionsReachTheirPartsTest#shouldConfigureItsPartWithTheValueOfEveryServedOption
+      enable-ipv4 parts+AddressingChoiceTest#shouldHaveNoAddressesOfADisabledFamily
+      enable-ipv6 parts+AddressingChoiceTest#shouldHaveNoAddressesOfADisabledFamily
       enable-policy AgentOptionsKernelTest#shouldEnforcePolicyWhereNoRuleSelects
       enable-tracing AgentOperatorOptionsKernelTest#shouldLogWhyAnEndpointHasItsPolicy
-      endpoint-event-rate OptionsReachTheirPartsTest#shouldConfigureItsPartWithTheValueOfEveryServedOption
+      endpoint-event-rate AgentEveryOptionKernelTest#shouldGiveTheProgramsTheSharesOfAnEndpoint
       fixed-identity-mapping AgentOperatorOptionsKernelTest#shouldGiveTheChosenNumberAndMatchItByItsName
       flowobs-event-buffer-capacity AgentObserveKernelTest#shouldKeepWhatTheOptionsSay
       flowobs-monitor-events AgentObserveKernelTest#shouldKeepWhatTheOptionsSay
       help AgentCommandLineTest#shouldPrintItsOptionsByGroup
       host-routing AgentHostRoutingKernelTest
       http-escaped-slashes AgentRequestRulesKernelTest#shouldSendEscapedSlashesOnWhereTheOptionSaysSo
-      http-idle-timeout OptionsReachTheirPartsTest#shouldConfigureItsPartWithTheValueOfEveryServedOption
-      http-max-grpc-timeout OptionsReachTheirPartsTest#shouldConfigureItsPartWithTheValueOfEveryServedOption
-      http-request-timeout OptionsReachTheirPartsTest#shouldConfigureItsPartWithTheValueOfEveryServedOption
-      http-retry-count OptionsReachTheirPartsTest#shouldConfigureItsPartWithTheValueOfEveryServedOption
-      http-retry-timeout OptionsReachTheirPartsTest#shouldConfigureItsPartWithTheValueOfEveryServedOption
+      http-idle-timeout parts+FramesTest#shouldReadOptionsAsTheyWere+ExchangeTimersTest#shouldEndARequestWithoutTrafficUnlessItIsGrpc
+      http-max-grpc-timeout parts+FramesTest#shouldReadOptionsAsTheyWere+ExchangeTimersTest#shouldTakeTheShorterOneOfOptionAndClient
+      http-request-timeout parts+FramesTest#shouldReadOptionsAsTheyWere+ExchangeTimersTest#shouldEndARequestAtItsLimit
+      http-retry-count parts+FramesTest#shouldReadOptionsAsTheyWere+UpstreamTest#shouldAnswer503WhereItHasNoAddressForAnEndpointOrCannotJoin
+      http-retry-timeout parts+FramesTest#shouldReadOptionsAsTheyWere+UpstreamTest#shouldRepeatWhatIsNotAnsweredInTime
       install-iptables-rules AgentLegacyMasqueradeKernelTest#shouldRefuseToStartWithoutAToolUnlessTheOptionIsOff
       ipsec-key-file refused
       ipv4-cluster-cidr-mask-size refused
       ipv4-native-routing-cidr AgentMasqueradeKernelTest
-      ipv4-node OptionsReachTheirPartsTest#shouldConfigureItsPartWithTheValueOfEveryServedOption
+      ipv4-node AgentEveryOptionKernelTest#shouldHaveTheAddressesOfTheOptions
       ipv4-range AgentStartKernelTest#shouldNameAnAddressRangeThatIsNone
       ipv4-service-range refused
-      ipv6-cluster-alloc-cidr OptionsReachTheirPartsTest#shouldConfigureItsPartWithTheValueOfEveryServedOption
+      ipv6-cluster-alloc-cidr AgentEveryOptionKernelTest#shouldHaveTheAddressesOfTheOptions
       ipv6-native-routing-cidr AgentMasqueradeKernelTest
-      ipv6-node OptionsReachTheirPartsTest#shouldConfigureItsPartWithTheValueOfEveryServedOption
-      ipv6-range OptionsReachTheirPartsTest#shouldConfigureItsPartWithTheValueOfEveryServedOption
+      ipv6-node AgentEveryOptionKernelTest#shouldHaveTheAddressesOfTheOptions
+      ipv6-range AgentEveryOptionKernelTest#shouldHaveTheAddressesOfTheOptions
       ipv6-service-range refused
       ipvlan-master-device refused
       keep-bpf-templates AgentOperatorOptionsKernelTest#shouldRunTheSourcesThatAnOperatorHasChanged
@@ -99,7 +105,7 @@ class OptionEffectsTest {
       log-opt AgentOperatorOptionsKernelTest#shouldSendItsLogToTheLogDaemon
       log-system-load AgentOperatorOptionsKernelTest#shouldLogTheLoadOfTheNode
       masquerade AgentMasqueradeKernelTest
-      masquerade-endpoint-share OptionsReachTheirPartsTest#shouldConfigureItsPartWithTheValueOfEveryServedOption
+      masquerade-endpoint-share AgentEveryOptionKernelTest#shouldGiveTheProgramsTheSharesOfAnEndpoint
       max-labels AgentLimitsKernelTest#shouldRefuseBodiesOfMoreThanItHolds
       max-policy-cidrs AgentLimitsKernelTest#shouldRefuseBodiesOfMoreThanItHolds
       max-policy-labels AgentLimitsKernelTest#shouldRefuseBodiesOfMoreThanItHolds
@@ -122,7 +128,7 @@ class OptionEffectsTest {
       prefilter-mode AgentOptionsKernelTest#shouldAttachThePrefilterInTheModeOfTheOption
       prepend-iptables-chains AgentLegacyMasqueradeKernelTest#shouldMasqueradeByIptablesWithoutNft
       prometheus-serve-addr AgentOperatorOptionsKernelTest#shouldServeItsMetricsOnTheAddress
-      proxy-connect-timeout OptionsReachTheirPartsTest#shouldConfigureItsPartWithTheValueOfEveryServedOption
+      proxy-connect-timeout parts+FramesTest#shouldReadOptionsAsTheyWere+UpstreamTest#shouldWaitForEachJoinNoLongerThanTheOptionSays
       proxy-engine-log AgentProxyKernelTest#shouldWriteWhatTheProxiesLogToTheirFiles
       restore AgentForgetKernelTest
       runtime-socket refused
@@ -131,28 +137,45 @@ class OptionEffectsTest {
       sidecar-mesh-proxy-image refused
       single-cluster-route refused
       socket-group AgentOptionsKernelTest#shouldGiveTheSocketToTheGroup
-      socket-path OptionsReachTheirPartsTest#shouldConfigureItsPartWithTheValueOfEveryServedOption
+      socket-path AgentFilesKernelTest#shouldKeepItsFilesForItselfWithoutAMask
       sockops-enable refused
       state-dir AgentStartKernelTest#shouldGiveItsSocketAndFilesTheModesOfTheContract
-      tofqdns-dns-reject-response-code OptionsReachTheirPartsTest#shouldConfigureItsPartWithTheValueOfEveryServedOption
+      tofqdns-dns-reject-response-code AgentMuslKernelTest#shouldLetADeniedNameEndAsTheResolverDoesWithRefused
       tofqdns-enable-poller AgentNamesKernelTest#shouldFollowTheAddressesOfAName
       tofqdns-enable-poller-events NameOptionsTest#shouldTellLookupsUnlessThatIsOff
       tofqdns-endpoint-max-ip-per-hostname NameOptionsTest#shouldKeepSoManyAddressesOfAName
       tofqdns-min-ttl NameOptionsTest#shouldKeepNamesForAShorterTimeWhereTheAgentLooksThemUp
       tofqdns-pre-cache NameOptionsTest#shouldPreloadTheNamesOfAFile
-      tofqdns-proxy-port OptionsReachTheirPartsTest#shouldConfigureItsPartWithTheValueOfEveryServedOption
+      tofqdns-proxy-port parts+FramesTest#shouldReadOptionsAsTheyWere+DnsProxyReleaseTest#shouldListenOnThePortsOfTheOptionOrSayWhichIsTaken
       trace-payloadlen AgentMonitorKernelTest#shouldSendTheFirstBytesOfPacketsToWhoAsksForThem
       tunnel refused
       version AgentCommandLineTest#shouldPrintItsVersion
       """;
 
-  private static Map<String, String> effects() {
-    final Map<String, String> effects = new LinkedHashMap<>();
+  private static Map<String, List<String>> effects() {
+    final Map<String, List<String>> effects = new LinkedHashMap<>();
     EFFECTS
         .lines()
         .map(line -> line.split(" "))
-        .forEach(words -> effects.put(words[0], words[1].equals("refused") ? REFUSED : words[1]));
+        .forEach(words -> effects.put(words[0], way(words)));
     return effects;
+  }
+
+  private static List<String> way(String[] words) {
+    return Stream.of(words[1].split("\\+"))
+        .map(test -> test.equals("refused") ? REFUSED : test.equals("parts") ? PARTS : test)
+        .toList();
+  }
+
+  /** An option that is read and then given to no one would pass the first test of the way. */
+  @Test
+  void shouldNotTakeTheReadingOfAnOptionForItsEffect() {
+    effects()
+        .forEach(
+            (name, way) -> {
+              assertFalse(way.getLast().startsWith("OptionsReachTheirPartsTest#"), name);
+              assertEquals(way.size() > 1, way.getFirst().equals(PARTS), name);
+            });
   }
 
   @Test
@@ -168,9 +191,9 @@ class OptionEffectsTest {
   void shouldNameTheRefusalOfThoseThatAreNotServedOnly() {
     effects()
         .forEach(
-            (name, test) -> {
+            (name, way) -> {
               final AgentOption option = OptionTable.byName(name);
-              final boolean isRefused = test.startsWith("ServedCheckTest#");
+              final boolean isRefused = way.getFirst().startsWith("ServedCheckTest#");
               assertEquals(!option.served(), isRefused, name);
             });
   }
@@ -179,9 +202,11 @@ class OptionEffectsTest {
   void shouldNameTestsThatExist() throws IOException {
     final Map<String, String> sources = testSources();
     final List<String> missing = new ArrayList<>();
-    effects()
+    effects().values().stream()
+        .flatMap(List::stream)
+        .distinct()
         .forEach(
-            (name, test) -> {
+            test -> {
               final String[] parts = test.split("#");
               final String source = sources.getOrDefault(parts[0], "");
               final String method = parts.length == 1 ? "should[A-Za-z]+" : parts[1];
@@ -191,7 +216,7 @@ class OptionEffectsTest {
                           + method
                           + "\\(");
               if (!declared.matcher(source).find()) {
-                missing.add(name + ": " + test);
+                missing.add(test);
               }
             });
     assertEquals(List.of(), missing);
