@@ -65,7 +65,7 @@ final class MasqueradeOptions {
   }
 
   private int share() {
-    return (int) options.number("masquerade-endpoint-share");
+    return options.number(Masquerading.ENDPOINT_SHARE);
   }
 
   private static void add(

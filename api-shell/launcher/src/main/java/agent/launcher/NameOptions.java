@@ -19,7 +19,6 @@ import java.util.function.Supplier;
 
 /** Converts the options of names to their context. */
 final class NameOptions {
-  private static final String LEAST_TTL = "tofqdns-min-ttl";
   private static final long LEAST_TTL_OF_POLLER_SEC = 3_600;
   private static final int MOST_HELD = 10_000;
   private static final Path RESOLVER_FILE = Path.of("/etc/resolv.conf");
@@ -43,13 +42,13 @@ final class NameOptions {
 
   /** Returns {@code --tofqdns-min-ttl}, whose default depends on the poller. */
   long leastTtlSec() {
-    return polls() && options.isDefault(LEAST_TTL)
+    return polls() && options.isDefault(NamesContext.LEAST_TTL.name())
         ? LEAST_TTL_OF_POLLER_SEC
-        : options.number(LEAST_TTL);
+        : options.number(NamesContext.LEAST_TTL);
   }
 
   int mostAddresses() {
-    return (int) options.number("tofqdns-endpoint-max-ip-per-hostname");
+    return options.number(NamesContext.ADDRESSES);
   }
 
   /** Returns the file of names that are there at the start. */

@@ -1,12 +1,11 @@
 package agent.launcher;
 
 import agent.launcher.options.OptionException;
+import agent.launcher.options.OptionTable;
 import agent.launcher.options.OptionValues;
 import agent.launcher.options.ServedCheck;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
-import java.util.Set;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.apache.logging.log4j.LogManager;
@@ -19,21 +18,6 @@ import org.apache.logging.log4j.Logger;
  * For one thread.
  */
 final class OptionReload {
-  /** Options that change while the agent runs. */
-  static final Set<String> LIVE =
-      Set.of(
-          "debug",
-          "debug-verbose",
-          "log-driver",
-          "log-opt",
-          "log-system-load",
-          "proxy-engine-log",
-          "enable-tracing",
-          "enable-policy",
-          "disable-conntrack",
-          "monitor-aggregation",
-          "api-rate-limit");
-
   private static final Logger LOGGER = LogManager.getLogger(OptionReload.class);
 
   private final OptionValues started;
@@ -46,7 +30,7 @@ final class OptionReload {
    *
    * @param started the options of the start
    * @param source reads command line, environment and file
-   * @param live takes over the options of {@link #LIVE}; throws where it cannot, unchanged
+   * @param live takes over the options that are live; throws where it cannot, unchanged
    */
   OptionReload(OptionValues started, Supplier<OptionValues> source, Consumer<Settings> live) {
     this.started = started;
@@ -60,8 +44,7 @@ final class OptionReload {
     try {
       final OptionValues read = source.get();
       ServedCheck.check(read, (option, value) -> Optional.empty());
-      final List<String> changed = new ArrayList<>(read.changedFrom(current));
-      changed.retainAll(LIVE);
+      final List<String> changed = changed(read, current, true);
       if (!changed.isEmpty()) {
         final Settings settings = new Settings(read);
         settings.log();
@@ -69,16 +52,20 @@ final class OptionReload {
         live.accept(settings);
       }
       current = read;
-      report(changed, read.changedFrom(started));
+      report(changed, changed(read, started, false));
     } catch (OptionException | IllegalArgumentException e) {
       LOGGER.error("the options are not taken over: {}", e.getMessage());
     }
   }
 
-  private static void report(List<String> changed, List<String> differing) {
+  private static List<String> changed(OptionValues read, OptionValues before, boolean isLive) {
+    return read.changedFrom(before).stream()
+        .filter(name -> OptionTable.byName(name).isLive() == isLive)
+        .toList();
+  }
+
+  private static void report(List<String> changed, List<String> waiting) {
     LOGGER.info("options read again: {}", changed.isEmpty() ? "none changed" : dashed(changed));
-    final List<String> waiting = new ArrayList<>(differing);
-    waiting.removeAll(LIVE);
     if (!waiting.isEmpty()) {
       LOGGER.warn("{} cannot change while the agent runs: restart it", dashed(waiting));
     }

@@ -8,6 +8,7 @@ import agent.l7proxy.LogFile;
 import agent.launcher.options.OptionException;
 import agent.launcher.options.OptionPath;
 import agent.launcher.options.OptionValues;
+import agent.types.NumberOption;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -30,12 +31,12 @@ final class ProxyOptions {
     return new HttpProxyContext()
         .threads(Math.min(MOST_THREADS, Runtime.getRuntime().availableProcessors()))
         .descriptors(shares().http())
-        .retries((int) options.number("http-retry-count"))
-        .retryTimeout(seconds("http-retry-timeout"))
-        .connectTimeout(seconds("proxy-connect-timeout"))
-        .requestTimeout(seconds("http-request-timeout"))
-        .idleTimeout(seconds("http-idle-timeout"))
-        .grpcTimeout(seconds("http-max-grpc-timeout"))
+        .retries(options.number(HttpProxyContext.RETRY_COUNT))
+        .retryTimeout(seconds(HttpProxyContext.RETRY_TIMEOUT))
+        .connectTimeout(seconds(HttpProxyContext.CONNECT_TIMEOUT))
+        .requestTimeout(seconds(HttpProxyContext.REQUEST_TIMEOUT))
+        .idleTimeout(seconds(HttpProxyContext.IDLE_TIMEOUT))
+        .grpcTimeout(seconds(HttpProxyContext.GRPC_TIMEOUT))
         .escapedSlashes(escapedSlashes())
         .accessLog(file(ACCESS_LOG).orElse(null));
   }
@@ -51,7 +52,7 @@ final class ProxyOptions {
   DnsProxyContext dns() {
     return new DnsProxyContext()
         .limits(shares().dns())
-        .port((int) options.number("tofqdns-proxy-port"))
+        .port(options.number(DnsProxyContext.PORT))
         .deniedIsNameError(options.text("tofqdns-dns-reject-response-code").equals("nameError"));
   }
 
@@ -59,7 +60,7 @@ final class ProxyOptions {
     return DescriptorShares.of(ProcessAttributes.descriptorLimit());
   }
 
-  private Duration seconds(String option) {
+  private Duration seconds(NumberOption option) {
     return Duration.ofSeconds(options.number(option));
   }
 

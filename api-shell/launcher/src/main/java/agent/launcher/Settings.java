@@ -3,6 +3,7 @@ package agent.launcher;
 import agent.bindings.ProcessAttributes;
 import agent.contract.monitor.MonitorStream;
 import agent.datapath.manager.spec.DatapathContext;
+import agent.datapath.manager.spec.DatapathOptions;
 import agent.datapath.manager.spec.FlowRing;
 import agent.datapath.manager.spec.Prefilter.PrefilterMode;
 import agent.datapath.manager.spec.PrefilterStore;
@@ -61,7 +62,6 @@ import java.util.concurrent.Executor;
 
 /** Converts the options to the contexts of the parts; those of names in {@link NameOptions}. */
 final class Settings {
-  private static final String FLOW_CAPACITY = "flowobs-event-buffer-capacity";
   private static final String FLOW_EVENTS = "flowobs-monitor-events";
   private static final String REQUESTS = "l7";
   private static final int MOST_KEPT_REQUESTS = 4096;
@@ -133,18 +133,18 @@ final class Settings {
 
   /** Returns how many first bytes of a packet an event may have. */
   int packetBytes() {
-    return (int) options.number("trace-payloadlen");
+    return options.number(DatapathOptions.PAYLOAD);
   }
 
   /** Creates the ring of flows. */
   FlowRing flows() {
-    final int events = (int) options.number(FLOW_CAPACITY);
+    final int events = options.number(FlowRing.CAPACITY);
     return new FlowRing(events, alwaysEmitted(), System::nanoTime);
   }
 
   /** Creates the events of the agent, of which as many requests are kept as flows. */
   AgentEvents events() {
-    final int kept = Math.min(MOST_KEPT_REQUESTS, (int) options.number(FLOW_CAPACITY));
+    final int kept = Math.min(MOST_KEPT_REQUESTS, options.number(FlowRing.CAPACITY));
     return new AgentEvents(kept, options.texts(FLOW_EVENTS).contains(REQUESTS));
   }
 
@@ -212,7 +212,7 @@ final class Settings {
                 .socketPath(socketPath())
                 .socketGroup(socketGroup())
                 .events(events)
-                .maxBodyBytes(options.number("api-max-body"))
+                .maxBodyBytes(options.number(ApiContext.MAX_BODY))
                 .bodyLimits(bodyLimits())
                 .maxConnections(DescriptorShares.of(ProcessAttributes.descriptorLimit()).api())
                 .rateLimits(rateLimits())
@@ -222,12 +222,12 @@ final class Settings {
 
   BodyLimits bodyLimits() {
     return new BodyLimits(
-        options.number("max-policy-rules"),
-        options.number("max-policy-peers"),
-        options.number("max-policy-cidrs"),
-        options.number("max-policy-labels"),
-        options.number("max-prefixes"),
-        options.number("max-labels"));
+        options.number(PolicyLimits.RULES),
+        options.number(PolicyLimits.PEERS),
+        options.number(PolicyLimits.CIDRS),
+        options.number(PolicyLimits.LABELS),
+        options.number(DatapathOptions.MAX_PREFIXES),
+        options.number(BodyLimits.MAX_ENTRIES));
   }
 
   RateLimits rateLimits() {
@@ -354,17 +354,17 @@ final class Settings {
         .store(store)
         .mode(runtimeOptions().enforcement())
         .allowLocalhost(AllowLocalhost.parse("allow-localhost", options.text("allow-localhost")))
-        .mapCapacity((int) options.number("bpf-policy-map-max"))
+        .mapCapacity(options.number(DatapathOptions.POLICY_MAP_MAX))
         .limits(policyLimits());
   }
 
   PolicyLimits policyLimits() {
     return new PolicyLimits(
-        options.number("max-policy-rules"),
-        options.number("max-policy-peers"),
-        options.number("max-policy-cidrs"),
-        options.number("max-policy-labels"),
-        options.number("max-policy-text"));
+        options.number(PolicyLimits.RULES),
+        options.number(PolicyLimits.PEERS),
+        options.number(PolicyLimits.CIDRS),
+        options.number(PolicyLimits.LABELS),
+        options.number(PolicyLimits.TEXT));
   }
 
   DatapathContext datapath(
@@ -388,7 +388,7 @@ final class Settings {
                 .prefilterMode(
                     PrefilterMode.valueOf(options.text("prefilter-mode").toUpperCase(Locale.ROOT)))
                 .prefilterStore(store)
-                .maxPrefixes((int) options.number("max-prefixes"))
+                .maxPrefixes(options.number(DatapathOptions.MAX_PREFIXES))
                 .balancing(new BalancerOptions(options).balancing(addressing, addresses))
                 .enableServices(!options.bool("disable-orch-services"))
                 .cgroupRoot(cgroupRoot())
@@ -399,13 +399,12 @@ final class Settings {
                 .gateway6(addressing.ipv6().gateway())
                 .node4(addressing.ipv4().node())
                 .node6(addressing.ipv6().node())
-                .conntrackTcpMax((int) options.number("bpf-ct-global-tcp-max"))
-                .conntrackAnyMax((int) options.number("bpf-ct-global-any-max"))
-                .policyMapMax((int) options.number("bpf-policy-map-max"))
-                .conntrackGcIntervalSec(
-                    (int) options.number("conntrack-garbage-collector-interval"))
-                .flowSharePercent((int) options.number("conntrack-endpoint-share"))
-                .eventsPerSecond((int) options.number("endpoint-event-rate"))
+                .conntrackTcpMax(options.number(DatapathOptions.CONNTRACK_TCP_MAX))
+                .conntrackAnyMax(options.number(DatapathOptions.CONNTRACK_ANY_MAX))
+                .policyMapMax(options.number(DatapathOptions.POLICY_MAP_MAX))
+                .conntrackGcIntervalSec(options.number(DatapathOptions.CONNTRACK_GC_INTERVAL))
+                .flowSharePercent(options.number(DatapathOptions.FLOW_SHARE))
+                .eventsPerSecond(options.number(DatapathOptions.EVENT_RATE))
                 .payloadBytes(packetBytes())
                 .compileDebug(options.bool("bpf-compile-debug"))
                 .conclude());

@@ -1,11 +1,14 @@
 package agent.server;
 
 import agent.server.monitor.AgentEvents;
+import agent.types.NumberOption;
 import java.nio.file.Path;
 
 /** Configuration of the API server; immutable after {@link #conclude()}. */
 public final class ApiContext {
-  private static final long DEFAULT_MAX_BODY_BYTES = 16L << 20;
+  /** Bytes of the largest request body. */
+  public static final NumberOption MAX_BODY = new NumberOption("api-max-body", 16 << 20, 1024);
+
   private static final int DEFAULT_IO_THREADS = 2;
   private static final long DEFAULT_STALL_LIMIT_MS = 60_000;
   private static final int DEFAULT_MAX_CONNECTIONS = 16_384;
@@ -13,7 +16,7 @@ public final class ApiContext {
 
   private Path socketPath;
   private String socketGroup;
-  private long maxBodyBytes = DEFAULT_MAX_BODY_BYTES;
+  private long maxBodyBytes = MAX_BODY.standard();
   private int ioThreads = DEFAULT_IO_THREADS;
   private long stallLimitMs = DEFAULT_STALL_LIMIT_MS;
   private int maxConnections = DEFAULT_MAX_CONNECTIONS;
@@ -158,7 +161,7 @@ public final class ApiContext {
       throw new IllegalArgumentException(
           "socket-path: longer than " + LONGEST_PATH_BYTES + " bytes: " + socketPath);
     }
-    positive("api-max-body", maxBodyBytes);
+    positive(MAX_BODY.name(), maxBodyBytes);
     positive("I/O threads", ioThreads);
     positive("stall limit", stallLimitMs);
     positive("connections", maxConnections);

@@ -1,5 +1,9 @@
 package agent.server;
 
+import agent.datapath.manager.spec.DatapathOptions;
+import agent.policy.PolicyLimits;
+import agent.types.NumberOption;
+
 /**
  * How much one request body may hold, so that it is refused while it is read and before its content
  * fills the heap. Names of fields say what their elements are; see {@link CountingParser}.
@@ -13,24 +17,38 @@ package agent.server;
  */
 public record BodyLimits(
     long rules, long peers, long cidrs, long labels, long prefixes, long entries) {
+  /** Labels, options and other elements of a body that no other limit names. */
+  public static final NumberOption MAX_ENTRIES =
+      new NumberOption("max-labels", 1_000, 1, 2_000_000);
+
   /** What the heap of the daemon has room for. */
   public static final BodyLimits DEFAULT =
-      new BodyLimits(20_000, 100_000, 50_000, 100_000, 1_000_000, 1_000);
+      new BodyLimits(
+          PolicyLimits.RULES.standard(),
+          PolicyLimits.PEERS.standard(),
+          PolicyLimits.CIDRS.standard(),
+          PolicyLimits.LABELS.standard(),
+          DatapathOptions.MAX_PREFIXES.standard(),
+          MAX_ENTRIES.standard());
 
   private static final long MOST_BACKENDS = 4096;
 
   /** What the elements of an array, or the members of a map, are. */
   enum Unit {
-    RULES("rules", "--max-policy-rules"),
-    PEERS("peers and ports", "--max-policy-peers"),
-    CIDRS("CIDRs", "--max-policy-cidrs"),
-    LABELS("labels", "--max-policy-labels"),
-    PREFIXES("prefixes", "--max-prefixes"),
+    RULES("rules", PolicyLimits.RULES),
+    PEERS("peers and ports", PolicyLimits.PEERS),
+    CIDRS("CIDRs", PolicyLimits.CIDRS),
+    LABELS("labels", PolicyLimits.LABELS),
+    PREFIXES("prefixes", DatapathOptions.MAX_PREFIXES),
     BACKENDS("backends", "a service has no more"),
-    ENTRIES("labels and options", "--max-labels");
+    ENTRIES("labels and options", MAX_ENTRIES);
 
     private final String text;
     private final String option;
+
+    Unit(String text, NumberOption option) {
+      this(text, "--" + option.name());
+    }
 
     Unit(String text, String option) {
       this.text = text;

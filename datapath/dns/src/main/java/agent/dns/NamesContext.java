@@ -1,6 +1,7 @@
 package agent.dns;
 
 import agent.datapath.manager.spec.AddressUse;
+import agent.types.NumberOption;
 import java.time.Duration;
 import java.time.InstantSource;
 import java.util.List;
@@ -10,10 +11,18 @@ import java.util.function.Predicate;
 
 /** The configuration of {@link Names} until {@link #conclude()}; immutable after it. */
 public final class NamesContext {
+  /** Addresses of one name that are kept. */
+  public static final NumberOption ADDRESSES =
+      new NumberOption("tofqdns-endpoint-max-ip-per-hostname", 50, 1, 65_535);
+
+  /** Seconds that an address is kept at least. */
+  public static final NumberOption LEAST_TTL =
+      new NumberOption("tofqdns-min-ttl", 7 * 24 * 3600, 0);
+
   private boolean isConcluded;
   private NameStore store = NameStore.inMemory();
-  private Duration leastTtl = Duration.ofDays(7);
-  private int mostAddresses = 50;
+  private Duration leastTtl = Duration.ofSeconds(LEAST_TTL.standard());
+  private int mostAddresses = ADDRESSES.standard();
   private NameCache.Limits limits;
   private int mostHeld;
   private Predicate<String> selected = name -> true;
@@ -98,10 +107,8 @@ public final class NamesContext {
   public NamesContext conclude() {
     Objects.requireNonNull(store, "store");
     Objects.requireNonNull(selected, "selected");
-    if (mostAddresses < 1 || leastTtl.isNegative()) {
-      throw new IllegalArgumentException(
-          "names: %d addresses, kept for at least %s".formatted(mostAddresses, leastTtl));
-    }
+    ADDRESSES.check(mostAddresses);
+    LEAST_TTL.check(leastTtl.toSeconds());
     final int mostAsked = AddressUse.MOST_ADDRESSES - HeldAddresses.MOST_WAITING;
     if (mostHeld < 0 || mostHeld > mostAsked) {
       throw new IllegalArgumentException(

@@ -15,7 +15,7 @@ class NamesContextTest {
   @Test
   void shouldRefuseWhatWouldKeepNothing() {
     assertEquals(
-        "names: 0 addresses, kept for at least PT168H",
+        "tofqdns-endpoint-max-ip-per-hostname: 0 is not between 1 and 65535",
         assertThrows(
                 IllegalArgumentException.class,
                 () -> new NamesContext().mostAddresses(0).conclude())

@@ -2,6 +2,7 @@ package agent.l7proxy;
 
 import agent.datapath.manager.spec.RedirectProxy;
 import agent.policy.request.RequestPolicies;
+import agent.types.NumberOption;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.InstantSource;
@@ -11,6 +12,26 @@ import java.util.function.IntFunction;
 
 /** The configuration of {@link HttpProxy} until {@link #conclude()}; immutable after it. */
 public final class HttpProxyContext {
+  /** Retries of a failed request. */
+  public static final NumberOption RETRY_COUNT = new NumberOption("http-retry-count", 3, 0);
+
+  /** Seconds before a retry; 0: never. */
+  public static final NumberOption RETRY_TIMEOUT = new NumberOption("http-retry-timeout", 0, 0);
+
+  /** Seconds of the longest attempt to connect. */
+  public static final NumberOption CONNECT_TIMEOUT =
+      new NumberOption("proxy-connect-timeout", 1, 1, 3_600);
+
+  /** Seconds of the longest request; 0: unlimited. */
+  public static final NumberOption REQUEST_TIMEOUT =
+      new NumberOption("http-request-timeout", 3_600, 0);
+
+  /** Seconds that a stream may be idle; 0: unlimited. */
+  public static final NumberOption IDLE_TIMEOUT = new NumberOption("http-idle-timeout", 0, 0);
+
+  /** Seconds of the longest gRPC request; 0: unlimited. */
+  public static final NumberOption GRPC_TIMEOUT = new NumberOption("http-max-grpc-timeout", 0, 0);
+
   private static final int MOST_THREADS = 4;
 
   /** The most descriptors: as many idle connections of clients need about 190 MB of heap. */
@@ -21,12 +42,12 @@ public final class HttpProxyContext {
   private RequestPolicies policies;
   private int threads = Math.min(Runtime.getRuntime().availableProcessors(), MOST_THREADS);
   private int descriptors = MOST_DESCRIPTORS;
-  private int retries = 3;
-  private Duration retryTimeout = Duration.ZERO;
-  private Duration connectTimeout = Duration.ofSeconds(1);
-  private Duration requestTimeout = Duration.ofHours(1);
-  private Duration idleTimeout = Duration.ZERO;
-  private Duration grpcTimeout = Duration.ZERO;
+  private int retries = RETRY_COUNT.standard();
+  private Duration retryTimeout = Duration.ofSeconds(RETRY_TIMEOUT.standard());
+  private Duration connectTimeout = Duration.ofSeconds(CONNECT_TIMEOUT.standard());
+  private Duration requestTimeout = Duration.ofSeconds(REQUEST_TIMEOUT.standard());
+  private Duration idleTimeout = Duration.ofSeconds(IDLE_TIMEOUT.standard());
+  private Duration grpcTimeout = Duration.ofSeconds(GRPC_TIMEOUT.standard());
   private Duration headTimeout = Duration.ofSeconds(30);
   private EscapedSlashes escapedSlashes = EscapedSlashes.REJECT;
   private Path accessLog;

@@ -1,5 +1,6 @@
 package agent.policy;
 
+import agent.types.NumberOption;
 import agent.types.Refusal;
 
 /**
@@ -13,21 +14,30 @@ import agent.types.Refusal;
  * @param characters the most characters of all texts
  */
 public record PolicyLimits(long rules, long peers, long cidrs, long labels, long characters) {
+  private static final int MOST = 2_000_000;
+
+  public static final NumberOption RULES = new NumberOption("max-policy-rules", 20_000, 1, MOST);
+  public static final NumberOption PEERS = new NumberOption("max-policy-peers", 100_000, 1, MOST);
+  public static final NumberOption CIDRS = new NumberOption("max-policy-cidrs", 50_000, 1, MOST);
+  public static final NumberOption LABELS = new NumberOption("max-policy-labels", 100_000, 1, MOST);
+  public static final NumberOption TEXT = new NumberOption("max-policy-text", 48 << 20, 1);
+
   /** What the heap of the daemon has room for. */
   public static final PolicyLimits DEFAULT =
-      new PolicyLimits(20_000, 100_000, 50_000, 100_000, 48L << 20);
+      new PolicyLimits(
+          RULES.standard(), PEERS.standard(), CIDRS.standard(), LABELS.standard(), TEXT.standard());
 
   /**
-   * Checks that every limit is above 0.
+   * Checks every limit.
    *
-   * @throws IllegalArgumentException where one is not
+   * @throws IllegalArgumentException naming the option of one that is out of its range
    */
   public PolicyLimits {
-    if (rules < 1 || peers < 1 || cidrs < 1 || labels < 1 || characters < 1) {
-      throw new IllegalArgumentException(
-          "limits of policy: %d rules, %d peers, %d CIDRs, %d labels, %d characters"
-              .formatted(rules, peers, cidrs, labels, characters));
-    }
+    RULES.check(rules);
+    PEERS.check(peers);
+    CIDRS.check(cidrs);
+    LABELS.check(labels);
+    TEXT.check(characters);
   }
 
   /**
@@ -36,19 +46,19 @@ public record PolicyLimits(long rules, long peers, long cidrs, long labels, long
    * @throws Refusal OVER_LIMIT naming the limit
    */
   void check(RuleCount before, RuleCount after) {
-    check("rules", "--max-policy-rules", before.rules(), after.rules(), rules);
-    check("peers and ports", "--max-policy-peers", before.peers(), after.peers(), peers);
-    check("CIDRs", "--max-policy-cidrs", before.cidrs(), after.cidrs(), cidrs);
-    check("labels", "--max-policy-labels", before.labels(), after.labels(), labels);
-    check("characters", "--max-policy-text", before.characters(), after.characters(), characters);
+    check("rules", RULES, before.rules(), after.rules(), rules);
+    check("peers and ports", PEERS, before.peers(), after.peers(), peers);
+    check("CIDRs", CIDRS, before.cidrs(), after.cidrs(), cidrs);
+    check("labels", LABELS, before.labels(), after.labels(), labels);
+    check("characters", TEXT, before.characters(), after.characters(), characters);
   }
 
-  private static void check(String what, String option, long before, long after, long most) {
+  private static void check(String what, NumberOption option, long before, long after, long most) {
     if (after > most && after > before) {
       throw Refusal.overLimit(
           "policy",
-          "all rules together would have %d %s, at most %d are held (%s)"
-              .formatted(after, what, most, option));
+          "all rules together would have %d %s, at most %d are held (--%s)"
+              .formatted(after, what, most, option.name()));
     }
   }
 }

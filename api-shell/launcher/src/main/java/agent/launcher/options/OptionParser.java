@@ -59,6 +59,9 @@ final class OptionParser {
   }
 
   private static long inRange(AgentOption option, String text, long number) {
+    if (!option.choices().isEmpty()) {
+      choice(option, text);
+    }
     if (number < option.minimum() || number > option.maximum()) {
       throw bad(option, text, "outside " + option.minimum() + " to " + option.maximum());
     }

@@ -20,9 +20,17 @@ import static agent.launcher.options.OptionType.MAP;
 import static agent.launcher.options.OptionType.STRING;
 import static agent.launcher.options.OptionType.STRINGS;
 
+import agent.datapath.manager.spec.DatapathOptions;
 import agent.datapath.manager.spec.FlowRing;
+import agent.datapath.manager.spec.Masquerading;
 import agent.datapath.manager.spec.ServiceProxy;
+import agent.dns.NamesContext;
+import agent.dns.proxy.DnsProxyContext;
+import agent.l7proxy.HttpProxyContext;
 import agent.maps.layout.MapSize;
+import agent.policy.PolicyLimits;
+import agent.server.ApiContext;
+import agent.server.BodyLimits;
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -31,14 +39,11 @@ import java.util.stream.Stream;
 
 /**
  * Every option of the daemon: {@code agent-api.md}, "Agent start-up options" and "Limits", and
- * {@code decisions.md}. The start refuses options for which {@link AgentOption#served()} is false,
- * where they ask for something, and says what they need.
+ * {@code decisions.md}. A number that a part of the agent checks, too, is declared by that part.
+ * The start refuses options for which {@link AgentOption#served()} is false, where they ask for
+ * something, and says what they need.
  */
 public final class OptionTable {
-  private static final long MOST_MAP_ENTRIES = 1L << 26;
-  private static final long MOST_POLICY_ENTRIES = 1L << 20;
-  private static final long MOST_HELD = 2_000_000;
-
   private static final Map<String, AgentOption> BY_NAME = index();
 
   private OptionTable() {}
@@ -107,8 +112,9 @@ public final class OptionTable {
         served(GENERAL, "restore", BOOL, "true", "Restore the state of the previous run"),
         served(GENERAL, "keep-config", BOOL, "false", "Keep the workloads' options on restore"),
         served(GENERAL, "agent-labels", STRINGS, "", "Labels that identify this agent"),
-        served(GENERAL, "debug", BOOL, "false", "Log at debug level").withShort('D'),
-        served(GENERAL, "debug-verbose", STRINGS, "", "Groups of very detailed debug messages"),
+        served(GENERAL, "debug", BOOL, "false", "Log at debug level").live().withShort('D'),
+        served(GENERAL, "debug-verbose", STRINGS, "", "Groups of very detailed debug messages")
+            .live(),
         served(GENERAL, "help", BOOL, "false", "Print this text").withShort('h'),
         served(GENERAL, "version", BOOL, "false", "Print the version"));
   }
@@ -117,11 +123,9 @@ public final class OptionTable {
     return List.of(
         served(API, "socket-path", STRING, "<state-dir>/agent.sock", "Unix socket of the API"),
         served(API, "socket-group", STRING, "agent", "Group that may use the socket"),
-        served(API, "api-max-body", INT, "16777216", "Largest request body, in bytes")
-            .withRange(1024, Integer.MAX_VALUE),
-        served(API, "max-labels", INT, "1000", "Most labels, or options, in a request")
-            .withRange(1, MOST_HELD),
-        served(API, "api-rate-limit", MAP, "", "Calls a second by operation class"),
+        served(API, ApiContext.MAX_BODY, INT, "Largest request body, in bytes"),
+        served(API, BodyLimits.MAX_ENTRIES, INT, "Most labels, or options, in a request"),
+        served(API, "api-rate-limit", MAP, "", "Calls a second by operation class").live(),
         served(API, "pprof", BOOL, "false", "Serve the profiling API"));
   }
 
@@ -164,56 +168,31 @@ public final class OptionTable {
 
   private static List<AgentOption> conntrack() {
     return List.of(
-        served(DATAPATH, "disable-conntrack", BOOL, "false", "Ask the policy for every packet"),
+        served(DATAPATH, "disable-conntrack", BOOL, "false", "Ask the policy for every packet")
+            .live(),
+        served(DATAPATH, DatapathOptions.CONNTRACK_TCP_MAX, INT, "Most tracked TCP flows"),
+        served(DATAPATH, DatapathOptions.CONNTRACK_ANY_MAX, INT, "Most tracked flows beside TCP"),
+        served(DATAPATH, DatapathOptions.POLICY_MAP_MAX, INT, "Most entries of a policy map"),
         served(
-                DATAPATH,
-                "bpf-ct-global-tcp-max",
-                INT,
-                Integer.toString(MapSize.CONNTRACK_TCP),
-                "Most tracked TCP flows")
-            .withRange(1024, MOST_MAP_ENTRIES),
+            DATAPATH,
+            DatapathOptions.CONNTRACK_GC_INTERVAL,
+            DURATION,
+            "Time between sweeps of the conntrack tables"),
         served(
-                DATAPATH,
-                "bpf-ct-global-any-max",
-                INT,
-                Integer.toString(MapSize.CONNTRACK_ANY),
-                "Most tracked flows beside TCP")
-            .withRange(1024, MOST_MAP_ENTRIES),
+            DATAPATH,
+            DatapathOptions.FLOW_SHARE,
+            INT,
+            "Share of one endpoint in a table's free entries, in percent"),
         served(
-                DATAPATH,
-                "bpf-policy-map-max",
-                INT,
-                Integer.toString(MapSize.POLICY_MAP),
-                "Most entries of a policy map")
-            .withRange(256, MOST_POLICY_ENTRIES),
+            DATAPATH,
+            Masquerading.ENDPOINT_SHARE,
+            INT,
+            "Share of one endpoint in the ports of masqueraded flows, in percent"),
         served(
-                DATAPATH,
-                "conntrack-garbage-collector-interval",
-                DURATION,
-                "60",
-                "Time between sweeps of the conntrack tables")
-            .withRange(1, 86_400),
-        served(
-                DATAPATH,
-                "conntrack-endpoint-share",
-                INT,
-                "100",
-                "Share of one endpoint in a table's free entries, in percent")
-            .withRange(1, 10_000),
-        served(
-                DATAPATH,
-                "masquerade-endpoint-share",
-                INT,
-                "25",
-                "Share of one endpoint in the ports of masqueraded flows, in percent")
-            .withRange(1, 100),
-        served(
-                DATAPATH,
-                "endpoint-event-rate",
-                INT,
-                "10000",
-                "Most events of one endpoint in a second; 0: no limit")
-            .withRange(0, Integer.MAX_VALUE));
+            DATAPATH,
+            DatapathOptions.EVENT_RATE,
+            INT,
+            "Most events of one endpoint in a second; 0: no limit"));
   }
 
   private static List<AgentOption> addressing() {
@@ -282,23 +261,19 @@ public final class OptionTable {
   private static List<AgentOption> policy() {
     return List.of(
         served(POLICY, "enable-policy", STRING, "default", "When policy is enforced")
+            .live()
             .withChoices("default", "always", "never"),
         served(POLICY, "allow-localhost", STRING, "auto", "When the node reaches its workloads")
             .withChoices("auto", "always", "policy"),
-        served(POLICY, "max-policy-rules", INT, "20000", "Most rules that are held")
-            .withRange(1, MOST_HELD),
-        served(POLICY, "max-policy-peers", INT, "100000", "Most peers and ports in all rules")
-            .withRange(1, MOST_HELD),
-        served(POLICY, "max-policy-cidrs", INT, "50000", "Most CIDRs in all rules")
-            .withRange(1, MOST_HELD),
-        served(POLICY, "max-policy-labels", INT, "100000", "Most labels in all rules")
-            .withRange(1, MOST_HELD),
-        served(POLICY, "max-policy-text", INT, "50331648", "Most characters in all rules")
-            .withRange(1, Integer.MAX_VALUE),
+        served(POLICY, PolicyLimits.RULES, INT, "Most rules that are held"),
+        served(POLICY, PolicyLimits.PEERS, INT, "Most peers and ports in all rules"),
+        served(POLICY, PolicyLimits.CIDRS, INT, "Most CIDRs in all rules"),
+        served(POLICY, PolicyLimits.LABELS, INT, "Most labels in all rules"),
+        served(POLICY, PolicyLimits.TEXT, INT, "Most characters in all rules"),
         served(POLICY, "labels", STRINGS, "", "Prefixes of labels that make identities"),
         served(POLICY, "label-prefix-file", STRING, "", "File of label prefixes"),
         served(POLICY, "fixed-identity-mapping", MAP, "", "Reserved identities by label"),
-        served(POLICY, "enable-tracing", BOOL, "false", "Trace policy decisions"));
+        served(POLICY, "enable-tracing", BOOL, "false", "Trace policy decisions").live());
   }
 
   private static List<AgentOption> prefilter() {
@@ -306,8 +281,7 @@ public final class OptionTable {
         served(PREFILTER, "prefilter-device", STRING, "undefined", "Device to filter at XDP"),
         served(PREFILTER, "prefilter-mode", STRING, "native", "Where XDP runs: driver or stack")
             .withChoices("native", "generic"),
-        served(PREFILTER, "max-prefixes", INT, "1000000", "Most prefixes on the list")
-            .withRange(1, MOST_HELD));
+        served(PREFILTER, DatapathOptions.MAX_PREFIXES, INT, "Most prefixes on the list"));
   }
 
   private static List<AgentOption> dns() {
@@ -322,22 +296,19 @@ public final class OptionTable {
         served(DNS, "tofqdns-enable-poller", BOOL, "false", "Look up the names in rules"),
         served(DNS, "tofqdns-enable-poller-events", BOOL, "true", "Show the poller's answers"),
         served(DNS, "tofqdns-pre-cache", STRING, "", "File to fill the name cache from"),
-        served(DNS, "tofqdns-endpoint-max-ip-per-hostname", INT, "50", "Addresses kept per name")
-            .withRange(1, 65_535),
+        served(DNS, NamesContext.ADDRESSES, INT, "Addresses kept per name"),
         served(
             DNS,
-            "tofqdns-min-ttl",
+            NamesContext.LEAST_TTL,
             DURATION,
-            "604800",
             "Least time a name is kept; 3600 with the poller"),
-        served(DNS, "tofqdns-proxy-port", INT, "0", "First port of the DNS proxy (0: any)")
-            .withRange(0, 65_528));
+        served(DNS, DnsProxyContext.PORT, INT, "First port of the DNS proxy (0: any)"));
   }
 
   private static List<AgentOption> proxy() {
     return List.of(
         served(PROXY, "access-log", STRING, "", "Log of layer 7 requests"),
-        served(PROXY, "proxy-engine-log", STRING, "", "Log of the proxies, with details"),
+        served(PROXY, "proxy-engine-log", STRING, "", "Log of the proxies, with details").live(),
         later(
             PROXY,
             "sidecar-mesh-proxy-image",
@@ -351,18 +322,13 @@ public final class OptionTable {
                 "reject",
                 "Requests with %2F or %5C in the path")
             .withChoices("reject", "keep"),
-        served(PROXY, "http-idle-timeout", DURATION, "0", "Idle time-out of a stream (0: none)")
-            .withRange(0, Integer.MAX_VALUE),
-        served(PROXY, "http-max-grpc-timeout", DURATION, "0", "Longest gRPC request (0: any)")
-            .withRange(0, Integer.MAX_VALUE),
-        served(PROXY, "http-request-timeout", DURATION, "3600", "Longest request (0: any)")
-            .withRange(0, Integer.MAX_VALUE),
-        served(PROXY, "http-retry-count", INT, "3", "Retries of a failed request")
-            .withRange(0, Integer.MAX_VALUE),
-        served(PROXY, "http-retry-timeout", DURATION, "0", "Time before a retry (0: never)")
-            .withRange(0, Integer.MAX_VALUE),
-        served(PROXY, "proxy-connect-timeout", DURATION, "1", "Longest connect attempt")
-            .withRange(1, 3_600));
+        served(
+            PROXY, HttpProxyContext.IDLE_TIMEOUT, DURATION, "Idle time-out of a stream (0: none)"),
+        served(PROXY, HttpProxyContext.GRPC_TIMEOUT, DURATION, "Longest gRPC request (0: any)"),
+        served(PROXY, HttpProxyContext.REQUEST_TIMEOUT, DURATION, "Longest request (0: any)"),
+        served(PROXY, HttpProxyContext.RETRY_COUNT, INT, "Retries of a failed request"),
+        served(PROXY, HttpProxyContext.RETRY_TIMEOUT, DURATION, "Time before a retry (0: never)"),
+        served(PROXY, HttpProxyContext.CONNECT_TIMEOUT, DURATION, "Longest connect attempt"));
   }
 
   private static List<AgentOption> cluster() {
@@ -398,7 +364,7 @@ public final class OptionTable {
             .withChoices(
                 ServiceProxy.TABLE_SIZES.stream().map(String::valueOf).toArray(String[]::new)),
         served(ORCHESTRATOR, "max-service-backends", INT, "250000", "Most backends of all services")
-            .withRange(1, MOST_HELD),
+            .withRange(1, MapSize.SERVICE_BACKENDS),
         later(ORCHESTRATOR, "container-runtime", STRINGS, "auto", "Container runtimes to watch")
             .needing("a client of container runtimes")
             .withInert("none"),
@@ -432,33 +398,27 @@ public final class OptionTable {
 
   private static List<AgentOption> observation() {
     return List.of(
-        served(
-                OBSERVATION,
-                "flowobs-event-buffer-capacity",
-                INT,
-                "4096",
-                "Events that the flow observer keeps, 0: none")
-            .withRange(0, FlowRing.LARGEST),
+        served(OBSERVATION, FlowRing.CAPACITY, INT, "Events that the flow observer keeps, 0: none"),
         served(
             OBSERVATION,
             "flowobs-monitor-events",
             STRINGS,
             "",
             "drop, verdict, trace, l7: kept while no program listens, too"),
-        served(OBSERVATION, "log-driver", STRINGS, "", "Log drivers beside the console"),
-        served(OBSERVATION, "log-opt", MAP, "", "Options of the log drivers"),
-        served(OBSERVATION, "log-system-load", BOOL, "false", "Log the system's load"),
+        served(OBSERVATION, "log-driver", STRINGS, "", "Log drivers beside the console").live(),
+        served(OBSERVATION, "log-opt", MAP, "", "Options of the log drivers").live(),
+        served(OBSERVATION, "log-system-load", BOOL, "false", "Log the system's load").live(),
         served(
                 OBSERVATION,
                 "monitor-aggregation",
                 STRING,
                 "None",
                 "Aggregation level of trace events")
+            .live()
             .withChoices("None", "Low", "Medium", "Maximum"),
         served(OBSERVATION, "monitor-queue-size", INT, "32768", "Events kept for a slow reader")
             .withRange(1, 1 << 20),
-        served(OBSERVATION, "trace-payloadlen", INT, "128", "Bytes of a packet in an event")
-            .withRange(0, 65_535),
+        served(OBSERVATION, DatapathOptions.PAYLOAD, INT, "Bytes of a packet in an event"),
         served(OBSERVATION, "prometheus-serve-addr", STRING, "", "Address to serve metrics on"));
   }
 }

@@ -1,5 +1,6 @@
 package agent.launcher.options;
 
+import agent.types.NumberOption;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -129,6 +130,11 @@ public final class OptionValues {
    */
   public long number(String name) {
     return (Long) values.get(name);
+  }
+
+  /** Returns the value of an INT, or the seconds of a DURATION, that a part declares. */
+  public int number(NumberOption option) {
+    return (int) number(option.name());
   }
 
   /**

@@ -2,8 +2,10 @@ package agent.launcher.options;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.types.NumberOption;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
@@ -28,7 +30,8 @@ class AgentOptionTest {
         lowest,
         highest,
         needs,
-        List.of(inert));
+        List.of(inert),
+        false);
   }
 
   @Test
@@ -46,6 +49,27 @@ class AgentOptionTest {
     assertEquals(
         option('n', List.of("5"), 2, 9, "tunnels", "0"),
         served().withShort('n').withChoices("5").withRange(2, 9).withInert("0").needing("tunnels"));
+  }
+
+  /** What a part declares is the same row as one that repeats its numbers. */
+  @Test
+  void shouldHaveTheNumbersThatAPartDeclares() {
+    final NumberOption declared = new NumberOption("an-option", 5, 2, 9);
+    assertEquals(
+        served().withRange(2, 9),
+        AgentOption.served(GROUP, declared, OptionType.INT, "Says how many"));
+    assertTrue(declared.allows(2) && declared.allows(9));
+    assertEquals(
+        "an-option: 10 is not between 2 and 9",
+        assertThrows(IllegalArgumentException.class, () -> declared.check(10)).getMessage());
+    assertThrows(IllegalArgumentException.class, () -> declared.check(1));
+    assertEquals(Integer.MAX_VALUE, new NumberOption("an-option", 5, 2).highest());
+  }
+
+  @Test
+  void shouldChangeWhileTheAgentRunsWhereItsRowSaysSo() {
+    assertFalse(served().isLive());
+    assertTrue(served().live().withInert("0").isLive());
   }
 
   @Test

@@ -96,8 +96,8 @@ class OptionEdgesTest {
         "--conntrack-garbage-collector-interval: '24h0m1s': outside 1 to 86400",
         "--conntrack-garbage-collector-interval=24h0m1s");
     refuses(
-        "--bpf-ct-global-tcp-max: '67108865': outside 1024 to 67108864",
-        "--bpf-ct-global-tcp-max=67108865");
+        "--bpf-ct-global-tcp-max: '16777217': outside 1024 to 16777216",
+        "--bpf-ct-global-tcp-max=16777217");
     assertEquals("native", read("--prefilter-mode=NATIVE").text("prefilter-mode"));
   }
 

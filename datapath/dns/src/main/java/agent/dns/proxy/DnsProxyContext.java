@@ -2,20 +2,23 @@ package agent.dns.proxy;
 
 import agent.datapath.manager.spec.RedirectProxy;
 import agent.policy.request.RequestPolicies;
+import agent.types.NumberOption;
 import java.time.Duration;
 import java.util.Objects;
 import org.xbill.DNS.Rcode;
 
 /** The configuration of {@link DnsProxy} until {@link #conclude()}; immutable after it. */
 public final class DnsProxyContext {
-  private static final int MOST_PORT = 65_535;
+  /** The first of the consecutive ports of the proxy; 0: any that are free. */
+  public static final NumberOption PORT =
+      new NumberOption("tofqdns-proxy-port", 0, 0, 65_536 - RedirectProxy.PORTS);
 
   private boolean isConcluded;
   private RedirectProxy redirect;
   private RequestPolicies policies;
   private NameGate gate;
   private DnsObserver observer = event -> {};
-  private int port;
+  private int port = PORT.standard();
   private boolean isDeniedNameError;
   private Times times = Times.DEFAULT;
   private Limits limits = Limits.DEFAULT;
@@ -146,11 +149,7 @@ public final class DnsProxyContext {
     Objects.requireNonNull(observer, "observer");
     Objects.requireNonNull(times, "times");
     Objects.requireNonNull(limits, "limits");
-    if (port < 0 || port > MOST_PORT - RedirectProxy.PORTS + 1) {
-      throw new IllegalArgumentException(
-          "--tofqdns-proxy-port: %d is not 0 to %d: the proxy has %d consecutive ports"
-              .formatted(port, MOST_PORT - RedirectProxy.PORTS + 1, RedirectProxy.PORTS));
-    }
+    PORT.check(port);
     isConcluded = true;
     return this;
   }

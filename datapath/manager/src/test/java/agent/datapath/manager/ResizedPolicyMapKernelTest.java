@@ -27,7 +27,7 @@ import org.junit.jupiter.api.Test;
 class ResizedPolicyMapKernelTest {
   private static final int ID = 41;
   private static final int IDENTITY = 1001;
-  private static final int CAPACITY = 16;
+  private static final int CAPACITY = 512;
 
   private ManagerTestNode node;
   private Workload workload;
@@ -85,7 +85,7 @@ class ResizedPolicyMapKernelTest {
   void shouldRefuseWhatDoesNotFit() {
     final RuntimeException refused = add(999).get(ID);
     assertTrue(
-        refused.getMessage().endsWith("ENOSPC, 16 of 16 entries"), () -> refused.getMessage());
+        refused.getMessage().endsWith("ENOSPC, 512 of 512 entries"), () -> refused.getMessage());
   }
 
   @Test

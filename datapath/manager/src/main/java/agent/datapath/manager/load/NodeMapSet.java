@@ -10,6 +10,7 @@ import agent.bindings.MapSpec;
 import agent.datapath.manager.attach.Pins;
 import agent.datapath.manager.compile.ProgramFile;
 import agent.datapath.manager.spec.DatapathContext;
+import agent.datapath.manager.spec.DatapathOptions;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.MapDefinition;
 import agent.maps.kernel.MapRegistry;
@@ -142,7 +143,8 @@ public final class NodeMapSet implements AutoCloseable {
    * address family has the smallest size.
    */
   private static MapDefinition sized(MapDefinition definition, int entries, boolean isEnabled) {
-    return definition.withMaxEntries(isEnabled ? entries : DatapathContext.CONNTRACK_SMALLEST);
+    return definition.withMaxEntries(
+        isEnabled ? entries : DatapathOptions.CONNTRACK_TCP_MAX.lowest());
   }
 
   private void open(MapDefinition definition) {

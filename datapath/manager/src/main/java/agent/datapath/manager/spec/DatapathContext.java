@@ -1,11 +1,6 @@
 package agent.datapath.manager.spec;
 
-import static agent.datapath.manager.spec.OptionChecks.check;
-import static agent.datapath.manager.spec.OptionChecks.range;
-
 import agent.datapath.manager.spec.Prefilter.PrefilterMode;
-import agent.maps.layout.MapSize;
-import agent.maps.layout.PrefilterGeometry;
 import agent.types.IpAddress;
 import java.nio.file.Path;
 import java.util.List;
@@ -19,15 +14,6 @@ import org.agrona.concurrent.SystemNanoClock;
 
 /** The configuration of the datapath; immutable after {@link #conclude()}. */
 public final class DatapathContext {
-  /** Smallest number of entries of a conntrack table. */
-  public static final int CONNTRACK_SMALLEST = 1024;
-
-  private static final int CONNTRACK_LARGEST = 1 << 24;
-  private static final int POLICY_MAP_LARGEST = 1 << 20;
-  private static final int FLOW_SHARE_LARGEST = 10_000;
-  private static final int PAYLOAD_LARGEST = 65_535;
-  private static final int SERVICE_TABLE_LARGEST = ServiceProxy.TABLE_SIZES.getLast();
-
   private boolean isConcluded;
   private Path bpfRoot;
   private Path libDirectory;
@@ -41,7 +27,7 @@ public final class DatapathContext {
   private PrefilterStore prefilterStore;
   private Balancing balancing = Balancing.NONE;
   private boolean enableServices = true;
-  private int serviceTableMax = SERVICE_TABLE_LARGEST;
+  private int serviceTableMax = ServiceProxy.TABLE_SIZES.getLast();
   private Path cgroupRoot;
   private boolean enableIpv4 = true;
   private boolean enableIpv6 = true;
@@ -51,14 +37,14 @@ public final class DatapathContext {
   private IpAddress node6;
   private int worldIdentity4 = 9;
   private int worldIdentity6 = 10;
-  private int conntrackTcpMax = MapSize.CONNTRACK_TCP;
-  private int conntrackAnyMax = MapSize.CONNTRACK_ANY;
-  private int policyMapMax = MapSize.POLICY_MAP;
-  private int conntrackGcIntervalSec = 60;
-  private int flowSharePercent = 100;
-  private int eventsPerSecond = 10_000;
-  private int payloadBytes = 128;
-  private int maxPrefixes = PrefilterGeometry.MAX_PREFIXES;
+  private int conntrackTcpMax = DatapathOptions.CONNTRACK_TCP_MAX.standard();
+  private int conntrackAnyMax = DatapathOptions.CONNTRACK_ANY_MAX.standard();
+  private int policyMapMax = DatapathOptions.POLICY_MAP_MAX.standard();
+  private int conntrackGcIntervalSec = DatapathOptions.CONNTRACK_GC_INTERVAL.standard();
+  private int flowSharePercent = DatapathOptions.FLOW_SHARE.standard();
+  private int eventsPerSecond = DatapathOptions.EVENT_RATE.standard();
+  private int payloadBytes = DatapathOptions.PAYLOAD.standard();
+  private int maxPrefixes = DatapathOptions.MAX_PREFIXES.standard();
   private ConntrackLifetimes conntrackLifetimes = ConntrackLifetimes.DEFAULT;
   private boolean bypassesStack = true;
   private boolean compileDebug;
@@ -86,15 +72,17 @@ public final class DatapathContext {
     check(!enableIpv6 || gateway6 != null && gateway6.isIpv6(), "gateway6: no IPv6 address");
     check(node4 == null || node4.isIpv4(), "node4: no IPv4 address");
     check(node6 == null || node6.isIpv6(), "node6: no IPv6 address");
-    range("bpf-ct-global-tcp-max", conntrackTcpMax, CONNTRACK_SMALLEST, CONNTRACK_LARGEST);
-    range("bpf-ct-global-any-max", conntrackAnyMax, CONNTRACK_SMALLEST, CONNTRACK_LARGEST);
-    range("bpf-policy-map-max", policyMapMax, 2, POLICY_MAP_LARGEST);
-    range("conntrack-garbage-collector-interval", conntrackGcIntervalSec, 1, 24 * 3600);
-    range("conntrack-endpoint-share", flowSharePercent, 1, FLOW_SHARE_LARGEST);
-    range("endpoint-event-rate", eventsPerSecond, 0, Integer.MAX_VALUE);
-    range("trace-payloadlen", payloadBytes, 0, PAYLOAD_LARGEST);
-    range("service-table-size", serviceTableMax, 0, SERVICE_TABLE_LARGEST);
-    range("max-prefixes", maxPrefixes, 1, 2 * PrefilterGeometry.MAX_PREFIXES);
+    DatapathOptions.CONNTRACK_TCP_MAX.check(conntrackTcpMax);
+    DatapathOptions.CONNTRACK_ANY_MAX.check(conntrackAnyMax);
+    DatapathOptions.POLICY_MAP_MAX.check(policyMapMax);
+    DatapathOptions.CONNTRACK_GC_INTERVAL.check(conntrackGcIntervalSec);
+    DatapathOptions.FLOW_SHARE.check(flowSharePercent);
+    DatapathOptions.EVENT_RATE.check(eventsPerSecond);
+    DatapathOptions.PAYLOAD.check(payloadBytes);
+    DatapathOptions.MAX_PREFIXES.check(maxPrefixes);
+    check(
+        serviceTableMax == 0 || ServiceProxy.TABLE_SIZES.contains(serviceTableMax),
+        "service-table-size: " + serviceTableMax + " is not one of " + ServiceProxy.TABLE_SIZES);
     check(
         prefilterDevice == null || prefilterStore != null,
         "prefilter-device: a prefilter needs a store");
@@ -486,6 +474,12 @@ public final class DatapathContext {
   public DatapathContext threadFactory(ThreadFactory value) {
     threadFactory = changing(value);
     return this;
+  }
+
+  private static void check(boolean isValid, String message) {
+    if (!isValid) {
+      throw new IllegalArgumentException(message);
+    }
   }
 
   private <T> T changing(T value) {

@@ -2,6 +2,7 @@ package agent.datapath.manager.spec;
 
 import agent.maps.layout.EventType;
 import agent.maps.layout.FlowEventFlyweight;
+import agent.types.NumberOption;
 import java.lang.invoke.VarHandle;
 import java.util.Set;
 import org.agrona.BitUtil;
@@ -19,8 +20,9 @@ import org.agrona.concurrent.UnsafeBuffer;
  * whether the writer was announced there meanwhile (as in Agrona's broadcast buffer).
  */
 public final class FlowRing {
-  /** The most events that a ring holds. */
-  public static final int LARGEST = 1 << 16;
+  /** Events that the ring of the daemon holds; 0: none. */
+  public static final NumberOption CAPACITY =
+      new NumberOption("flowobs-event-buffer-capacity", 4096, 0, 1 << 16);
 
   /** The types of events that it takes. */
   public static final Set<EventType> TYPES =
@@ -42,13 +44,11 @@ public final class FlowRing {
    * @param events that it holds at least; the next power of two is its capacity, and 0 is a ring
    *     that takes none
    * @param always types that the programs emit for the ring without a subscriber, too
-   * @throws IllegalArgumentException for less than 0 and more than {@value #LARGEST}, and for types
-   *     that it does not take
+   * @throws IllegalArgumentException for a number outside {@link #CAPACITY}, and for types that it
+   *     does not take
    */
   public FlowRing(int events, Set<EventType> always, NanoClock clock) {
-    if (events < 0 || events > LARGEST) {
-      throw new IllegalArgumentException(events + " flows are not within 0 to " + LARGEST);
-    }
+    CAPACITY.check(events);
     if (!TYPES.containsAll(always)) {
       throw new IllegalArgumentException(always + " are not all among " + TYPES);
     }

@@ -1,6 +1,7 @@
 package agent.datapath.manager.spec;
 
 import agent.types.AddressPair;
+import agent.types.NumberOption;
 import agent.types.Prefix;
 import java.util.Map;
 
@@ -23,7 +24,9 @@ public record Masquerading(
     SocketPorts socketPorts,
     Prefix nat46Range,
     int endpointSharePercent) {
-  private static final int DEFAULT_SHARE_PERCENT = 25;
+  /** Percentage of the ports to one destination that the flows of an endpoint may get. */
+  public static final NumberOption ENDPOINT_SHARE =
+      new NumberOption("masquerade-endpoint-share", 25, 1, 100);
 
   /** Flows keep their addresses. */
   public static final Masquerading NONE =
@@ -37,9 +40,7 @@ public record Masquerading(
     if (native6 != null && native6.address().isIpv4()) {
       throw new IllegalArgumentException("native6: no IPv6 prefix");
     }
-    if (endpointSharePercent < 1 || endpointSharePercent > 100) {
-      throw new IllegalArgumentException("masquerade-endpoint-share: " + endpointSharePercent);
-    }
+    ENDPOINT_SHARE.check(endpointSharePercent);
     if (nat46Range != null && (nat46Range.isIpv4() || nat46Range.length() != 96)) {
       throw new IllegalArgumentException("nat46-range: no IPv6 prefix of 96 bits");
     }
@@ -52,6 +53,6 @@ public record Masquerading(
       Prefix native6,
       SocketPorts socketPorts,
       Prefix nat46Range) {
-    this(addresses, native4, native6, socketPorts, nat46Range, DEFAULT_SHARE_PERCENT);
+    this(addresses, native4, native6, socketPorts, nat46Range, ENDPOINT_SHARE.standard());
   }
 }

@@ -76,18 +76,18 @@ class DatapathContextTest {
   void shouldBoundTheSizesOfMaps() {
     assertAccepted(context -> context.conntrackTcpMax(1024).conntrackAnyMax(1024));
     assertAccepted(context -> context.conntrackTcpMax(1 << 24).conntrackAnyMax(1 << 24));
-    assertAccepted(context -> context.policyMapMax(2).maxPrefixes(1));
+    assertAccepted(context -> context.policyMapMax(256).maxPrefixes(1));
     assertAccepted(context -> context.policyMapMax(1 << 20).maxPrefixes(2_000_000));
     for (final int size : new int[] {1023, (1 << 24) + 1}) {
       assertRefused("bpf-ct-global-tcp-max: " + size, context -> context.conntrackTcpMax(size));
       assertRefused("bpf-ct-global-any-max: " + size, context -> context.conntrackAnyMax(size));
     }
-    for (final int size : new int[] {1, (1 << 20) + 1}) {
+    for (final int size : new int[] {255, (1 << 20) + 1}) {
       assertRefused("bpf-policy-map-max: " + size, context -> context.policyMapMax(size));
     }
     assertAccepted(context -> context.serviceTableMax(0));
     assertAccepted(context -> context.serviceTableMax(16_381));
-    for (final int size : new int[] {-1, 16_382}) {
+    for (final int size : new int[] {-1, 250, 16_382}) {
       assertRefused("service-table-size: " + size, context -> context.serviceTableMax(size));
     }
     for (final int size : new int[] {0, 2_000_001}) {

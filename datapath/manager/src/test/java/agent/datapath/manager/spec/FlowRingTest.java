@@ -115,7 +115,7 @@ class FlowRingTest {
   @Test
   void shouldRefuseSizesThatItCannotHave() {
     assertThrows(IllegalArgumentException.class, () -> ring(-1));
-    assertThrows(IllegalArgumentException.class, () -> ring(FlowRing.LARGEST + 1));
+    assertThrows(IllegalArgumentException.class, () -> ring(FlowRing.CAPACITY.highest() + 1));
   }
 
   @Test
