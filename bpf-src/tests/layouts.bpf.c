@@ -86,7 +86,6 @@ SHOW(enum, redirect_kind);
 SHOW(enum, conntrack_flag);
 SHOW(enum, conntrack_pending);
 SHOW(enum, conntrack_rewrite);
-SHOW(enum, conntrack_scope);
 SHOW(enum, conntrack_side);
 SHOW(enum, conntrack_size);
 SHOW(enum, conntrack_table);

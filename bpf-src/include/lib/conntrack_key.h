@@ -32,8 +32,7 @@ static __always_inline __u32 half_word_of(__u16 first, __u16 second)
 }
 
 /*
- * Returns the last word of the IPv4 and IPv6 keys: ports, protocol, scope and reserved bytes. The scope is
- * CONNTRACK_SCOPE_FLOW.
+ * Returns the last word of the IPv4 and IPv6 keys: ports, protocol, and zeros for scope and reserved bytes.
  */
 static __always_inline __u64 key_end_of(__be16 low_port_be, __be16 high_port_be, __u8 protocol)
 {

@@ -32,17 +32,6 @@ enum conntrack_table {
 };
 
 /*
- * The leg of a flow that an entry stands for. A flow whose packets are translated, or pass through a proxy, has one
- * entry for each leg: the legs may have equal tuples, and the scope keeps them apart. Those of a flow to a service
- * never have, and both have CONNTRACK_SCOPE_FLOW: an answer of a backend does not tell that it is one.
- */
-enum conntrack_scope {
-	CONNTRACK_SCOPE_FLOW = 0,       /* as both ends see it, or the leg before the translation */
-	CONNTRACK_SCOPE_TRANSLATED = 1, /* the leg behind a translation */
-	CONNTRACK_SCOPE_PROXIED = 2,    /* the leg behind a proxy */
-};
-
-/*
  * The tuple in canonical order, which is the same for both directions: "low" is the side whose (address, port) is less
  * as the words that the program loads. An ICMP echo has the identifier as the port of the side that asks, and 0 as the
  * other's, so that two sides may ask each other with one identifier.
@@ -53,7 +42,7 @@ struct conntrack4_key {
 	__be16 low_port_be;
 	__be16 high_port_be;
 	__u8 protocol;
-	__u8 scope; /* enum conntrack_scope */
+	__u8 scope; /* 0: the legs of a flow never have equal tuples */
 	__u8 reserved[2];
 };
 _Static_assert(sizeof(struct conntrack4_key) == 16, "conntrack4_key");
@@ -64,7 +53,7 @@ struct conntrack6_key {
 	__be16 low_port_be;
 	__be16 high_port_be;
 	__u8 protocol;
-	__u8 scope; /* enum conntrack_scope */
+	__u8 scope; /* 0: the legs of a flow never have equal tuples */
 	__u8 reserved[2];
 };
 _Static_assert(sizeof(struct conntrack6_key) == 40, "conntrack6_key");

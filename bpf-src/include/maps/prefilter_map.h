@@ -94,14 +94,14 @@ enum prefilter_table {
  *
  * LIST: high and low half of the address, prefix length, 4 or 6; sorted, from slot 0.
  *
- * IPV4: the slots below PREFILTER4_LEAVES hold a block in each word: 32 cells, by their number. A block with one or two
+ * IPV4: the slots before the leaves hold a block in each word: 32 cells, by their number. A block with one or two
  * prefixes longer than a cell holds them itself, as most blocks of a list that is spread over the addresses do: it has
  * PREFILTER_BLOCK_OF_TWO, and twice, from the lowest bit, the last PREFILTER_BLOCK_BITS bits of a prefix and of its mask.
  * Of any other block, bit n of the lower half is set where cell n contains prefixes longer than a cell; the upper half is
  * the slot of the first of its leaves, which lie in the order of the bits. A leaf has one bit for each address of its
  * cell.
  *
- * IPV6: the slots below PREFILTER6_ENTRIES hold a bucket in each word: the slot of its first entry in the lower half,
+ * IPV6: the slots before the entries hold a bucket in each word: the slot of its first entry in the lower half,
  * the slot after its last entry in the upper half. The first half of the buckets is for prefixes shorter than
  * PREFILTER_NARROW_PREFIX, by the hash of the wide cell's number; the second half for the others, by the hash of the
  * leading PREFILTER_NARROW_PREFIX bits. An entry is the first and the last address of a prefix, each as two halves.
@@ -114,9 +114,7 @@ _Static_assert(sizeof(struct prefilter_slot) == 32, "prefilter_slot");
 
 #define PREFILTER_BLOCK_SHIFT 5
 #define PREFILTER_BLOCK_OF_TWO (1ULL << 63)
-#define PREFILTER4_LEAVES (1 << (PREFILTER_CELL_BITS - PREFILTER_BLOCK_SHIFT - PREFILTER_SLOT_SHIFT))
 #define PREFILTER6_NARROW_BUCKETS (1 << PREFILTER_BUCKET_BITS)
-#define PREFILTER6_ENTRIES (2 * PREFILTER6_NARROW_BUCKETS >> PREFILTER_SLOT_SHIFT)
 
 /* The agent creates each table with as many slots as its prefixes need. */
 struct prefilter_slots {

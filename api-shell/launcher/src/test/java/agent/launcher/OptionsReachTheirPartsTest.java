@@ -473,7 +473,10 @@ class OptionsReachTheirPartsTest {
     settings.mtu();
     settings.masquerade().rules(BOTH);
     settings.api(settings.events());
-    engine(settings);
+    settings
+        .policy(
+            new LocalIdentityAllocator(), new LocalCidrIdentityAllocator(), PolicyStore.inMemory())
+        .conclude();
     settings.names().context(BOTH, NameStore.inMemory(), name -> true);
     final RedirectProxy redirect = unused(RedirectProxy.class);
     final RequestPolicies policies = unused(RequestPolicies.class);

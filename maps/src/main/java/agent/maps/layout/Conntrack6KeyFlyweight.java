@@ -133,7 +133,7 @@ public final class Conntrack6KeyFlyweight {
     return this;
   }
 
-  /** Returns {@code scope}, a number of {@link ConntrackScope}. */
+  /** Returns {@code scope}, which is 0. */
   public int scope() {
     return buffer.getByte(offset + SCOPE_OFFSET) & 0xff;
   }

@@ -13,7 +13,6 @@ import agent.maps.kernel.NodeMaps;
 import agent.maps.kernel.ShippedMaps;
 import agent.maps.layout.ConntrackDelivery;
 import agent.maps.layout.ConntrackRewrite;
-import agent.maps.layout.ConntrackScope;
 import agent.maps.layout.ConntrackSide;
 import agent.maps.layout.ConntrackTable;
 import agent.maps.layout.EnumSpec;
@@ -58,7 +57,6 @@ class ShippedLayoutTest {
         List.of(
             EnumSpec.of("conntrack_delivery", "CONNTRACK_", ConntrackDelivery.values()),
             EnumSpec.of("conntrack_rewrite", "CONNTRACK_REWRITE_", ConntrackRewrite.values()),
-            EnumSpec.of("conntrack_scope", "CONNTRACK_SCOPE_", ConntrackScope.values()),
             EnumSpec.of("conntrack_side", "CONNTRACK_", ConntrackSide.values()),
             EnumSpec.of("conntrack_table", "CONNTRACK_TABLE_", ConntrackTable.values()),
             EnumSpec.of("event_type", "EVENT_", EventType.values()),

@@ -63,7 +63,6 @@ public final class Layouts {
                   ConntrackEntryFlyweight.PENDING_ENUM,
                   ConntrackFlag.ENUM,
                   ConntrackRewrite.ENUM,
-                  ConntrackScope.ENUM,
                   ConntrackSide.ENUM,
                   ConntrackTable.ENUM,
                   DropReason.ENUM,
