@@ -1,17 +1,10 @@
 package agent.benchmarks;
 
-import static java.lang.foreign.ValueLayout.JAVA_INT;
-
 import agent.bindings.BpfObject;
 import agent.bindings.Descriptors;
-import agent.bindings.MapCalls;
 import agent.bindings.MapCallsBenchmark;
 import agent.bindings.MapDescription;
-import agent.bindings.MapSpec;
-import agent.bindings.MapType;
 import agent.maps.kernel.RingBufferReaderBenchmark;
-import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Path;
 import java.util.List;
@@ -24,11 +17,8 @@ import org.openjdk.jmh.runner.options.TimeValue;
 
 /** Measures map calls, dump and ring buffer in Java with JMH, and in C on the same maps. */
 final class MapReport {
-  private static final int KEY_BYTES = 14;
-  private static final int VALUE_BYTES = 56;
   private static final int CALLS = 1_000_000;
   private static final int RING_REPEATS = 200;
-  private static final int FILL_BATCH = 10_000;
 
   private MapReport() {}
 
@@ -42,13 +32,9 @@ final class MapReport {
             "ratio",
             "goal",
             "Java, bytes (JMH -prof gc)");
-    final int map =
-        MapCalls.create(
-            MapSpec.of(
-                MapType.HASH, "bench", KEY_BYTES, VALUE_BYTES, MapCallsBenchmark.ENTRIES, 0));
+    final int map = MapCallsBenchmark.createFilled();
     try (BpfObject object = TrivialObject.load();
         CTwin twin = CTwin.compile(Path.of("benchmarks/src/main/c/twin.c"))) {
-      fill(map);
       final int id = MapDescription.of(map).id();
       final String calls = MapCallsBenchmark.class.getName();
       row(
@@ -130,22 +116,5 @@ final class MapReport {
 
   private static List<String> jvmFlags() {
     return ManagementFactory.getRuntimeMXBean().getInputArguments();
-  }
-
-  private static void fill(int map) {
-    try (Arena arena = Arena.ofConfined()) {
-      final MemorySegment keys = arena.allocate((long) FILL_BATCH * KEY_BYTES, 8);
-      final MemorySegment values = arena.allocate((long) FILL_BATCH * VALUE_BYTES, 8);
-      final MemorySegment count = arena.allocate(JAVA_INT);
-      for (int first = 0; first < MapCallsBenchmark.ENTRIES; first += FILL_BATCH) {
-        for (int i = 0; i < FILL_BATCH; i++) {
-          keys.set(JAVA_INT.withByteAlignment(1), (long) i * KEY_BYTES, first + i);
-        }
-        count.set(JAVA_INT, 0, FILL_BATCH);
-        if (MapCalls.updateBatch(map, keys, values, count) != 0) {
-          throw new IllegalStateException("fill: " + count.get(JAVA_INT, 0) + " of " + FILL_BATCH);
-        }
-      }
-    }
   }
 }

@@ -6,11 +6,11 @@ import java.io.InputStream;
 import java.io.UncheckedIOException;
 
 /** Opens the object of trivial.bpf.c. */
-final class TrivialObject {
+public final class TrivialObject {
   private TrivialObject() {}
 
   /** Loads the trivial and the varying programs. */
-  static BpfObject load() {
+  public static BpfObject load() {
     try (InputStream elf = TrivialObject.class.getResourceAsStream("/bpf/trivial.bpf.o")) {
       final BpfObject object = BpfObject.open(elf.readAllBytes(), "trivial");
       object.load();
