@@ -12,7 +12,7 @@ MODULES := bpf-src native-bindings maps conntrack datapath api-shell benchmarks
 SOURCES := pom.xml .mvn $(shell find .mvn $(MODULES) -name target -prune -o -print)
 
 .PHONY: help deps build test kernels kernel-tests fuzz crash-rounds soak differential mutations-bpf mutations-java record-release
-.PHONY: format demo bench install uninstall clean
+.PHONY: format demo bench bench-jmh install uninstall clean
 
 help: ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r target what; do \
@@ -83,6 +83,9 @@ demo: $(BUILT) ## run three workloads, a policy and the prefilter on this machin
 
 bench: $(BUILT) ## run the benchmarks, each figure beside its reference (as root)
 	benchmarks/run
+
+bench-jmh: $(BUILT) ## run the JMH benchmarks beside the last recorded run (as root; NAME=regex, PROF=gc, jfr or perfasm, JMH="-f 3 -i 10")
+	benchmarks/run jmh $(if $(PROF),-prof '$(PROF)') $(JMH) $(if $(NAME),'$(NAME)')
 
 install: $(BUILT) ## install PREFIX/bin/agent and PREFIX/bin/agentctl (PREFIX=/usr/local)
 	$(SCRIPTS)/install '$(PREFIX)'

@@ -9,6 +9,7 @@ import java.util.List;
 public final class Benchmarks {
   private static final List<String> ALL =
       List.of("programs", "balancer", "traffic", "services", "maps", "sweep", "memory");
+  private static final String JMH = "jmh";
   private static final String DAEMON = "daemon=";
   private static final String SCALE = "scale=";
   private static final String PROXY = "proxy=";
@@ -20,7 +21,8 @@ public final class Benchmarks {
    * Runs the benchmarks of the arguments {@code programs}, {@code balancer}, {@code traffic},
    * {@code services}, {@code maps}, {@code sweep}, {@code memory}, and for an installation under a
    * prefix {@code daemon=PREFIX}, {@code scale=PREFIX}, {@code proxy=PREFIX} and {@code
-   * names=PREFIX}; without arguments all that need none.
+   * names=PREFIX}; without arguments all that need none. The arguments behind {@code jmh} are those
+   * of JMH.
    */
   public static void main(String[] arguments) throws Exception {
     LibBpf.ensureLoaded();
@@ -29,6 +31,10 @@ public final class Benchmarks {
         KernelFeatures.probe().release(),
         Runtime.getRuntime().availableProcessors(),
         Runtime.version());
+    if (arguments.length > 0 && arguments[0].equals(JMH)) {
+      System.out.println(JmhRun.run(List.of(arguments).subList(1, arguments.length)));
+      return;
+    }
     for (final String name : arguments.length == 0 ? ALL : List.of(arguments)) {
       System.out.println(report(name));
     }

@@ -136,6 +136,8 @@ class JmhBenchmarksKernelTest {
                 new OptionsBuilder()
                     .forks(0)
                     .mode(Mode.SingleShotTime)
+                    .param("rules", "100")
+                    .param("endpoints", "1")
                     .warmupIterations(0)
                     .measurementIterations(1)
                     .shouldFailOnError(true)
