@@ -6,7 +6,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.testkit.KernelTest;
 import java.nio.file.Files;
-import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.List;
@@ -20,7 +19,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import tools.jackson.databind.JsonNode;
 
-/** Every part that the daemon connects is there: its metrics, tasks, threads and files. */
+/** Every part that the daemon connects is there: its metrics, tasks, duty cycles and files. */
 @KernelTest
 class AgentWiringKernelTest {
   /** A metric of each part that has some. */
@@ -54,10 +53,6 @@ class AgentWiringKernelTest {
           "dp-mirror", 60.0,
           "dp-sockets", 30.0,
           "ep-conductor", 2.0);
-
-  /** Threads beside those of the datapath, which the health has. */
-  private static final List<String> THREADS =
-      List.of("heap-return", "monitor-accept", "names", "node-rules");
 
   private static TestNode node;
   private static AgentProcess agent;
@@ -127,21 +122,6 @@ class AgentWiringKernelTest {
     final JsonNode status = controllers().get(name).get("status");
     assertEquals(0, status.path("failure-count").asLong(), name + ": " + status);
     return status.get("success-count").asLong();
-  }
-
-  @Test
-  void shouldRunTheThreadsOfEveryPart() throws Exception {
-    final Set<String> running = new TreeSet<>();
-    try (var tasks = Files.newDirectoryStream(Path.of("/proc/" + agent.pid() + "/task"))) {
-      for (final Path task : tasks) {
-        try {
-          running.add(Files.readString(task.resolve("comm")).strip());
-        } catch (NoSuchFileException ended) {
-          continue;
-        }
-      }
-    }
-    assertTrue(running.containsAll(THREADS), running.toString());
   }
 
   /** The group of the socket enters the folder; what is in it is for root alone. */
