@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.dns.NameLookup.Source;
 import agent.policy.NamePattern;
+import agent.testkit.OtherThread;
 import agent.types.IpAddress;
 import java.time.Instant;
 import java.util.Arrays;
@@ -200,5 +201,25 @@ class NameCacheTest {
     assertFalse(cache.has(WWW, addresses("192.0.2.1"), START.plusSeconds(60)));
     assertFalse(cache.has(WWW, addresses("192.0.2.1", "192.0.2.3"), START));
     assertFalse(cache.has("b.example.com.", addresses("192.0.2.1"), START));
+  }
+
+  /** Lookups come while the cache is written to its file, or shown. */
+  @Test
+  void shouldListEachNameOnceWhileOthersAreAddedAndExpire() throws Exception {
+    add(WWW, 1_000_000, 0, "192.0.2.7");
+    OtherThread.race(
+        40,
+        () -> {
+          for (int number = 0; number < 500; number++) {
+            add("n%d.example.com.".formatted(number), 60, 0, "192.0.2.8");
+          }
+          cache.expire(START.plusSeconds(61), 1_000);
+        },
+        () -> {
+          for (int time = 0; time < 20; time++) {
+            assertEquals(1, cache.list().stream().filter(one -> one.name().equals(WWW)).count());
+          }
+        });
+    assertEquals(1, cache.list().size());
   }
 }

@@ -1,5 +1,5 @@
 /**
  * Supports kernel tests of all modules: packet builders, namespaces, traffic generators and the
- * condition that runs or skips them.
+ * condition that runs or skips them; and tests of locks by a call of another thread.
  */
 package agent.testkit;

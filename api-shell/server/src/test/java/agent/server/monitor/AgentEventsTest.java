@@ -95,4 +95,22 @@ class AgentEventsTest {
       AgentEventsFixture.assertNoMore(client);
     }
   }
+
+  @Test
+  void shouldTellNothingInTheMiddleOfTheEndOfASubscriber() throws Exception {
+    final AgentEvents agent = new AgentEvents(3, true);
+    final CompletableFuture<Boolean> waits = new CompletableFuture<>();
+    try (AgentEventsFixture fixture = new AgentEventsFixture(directory, agent)) {
+      try (MonitorClient client = fixture.subscribe(MonitorStream.REQUESTS)) {
+        agent.publishRequest(Map.of("path", "/"));
+        AgentEventsFixture.next(client);
+        agent.whenHearing(
+            () -> {
+              final Runnable publish = () -> agent.publishRequest(Map.of("path", "/b"));
+              waits.complete(!agent.isHeard() && OtherThread.run(publish).waits());
+            });
+      }
+      assertTrue(waits.get(20, TimeUnit.SECONDS), "it waits until the subscriber is gone");
+    }
+  }
 }

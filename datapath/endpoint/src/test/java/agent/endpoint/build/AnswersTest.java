@@ -6,9 +6,11 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.testkit.OtherThread;
 import agent.types.OperationException;
 import agent.types.Refusal;
 import java.io.IOException;
+import java.util.AbstractList;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -78,5 +80,40 @@ class AnswersTest {
     final IOException checked = new IOException("gone");
     assertSame(checked, Answers.unwrapped(checked).getCause());
     assertEquals(CompletionException.class, Answers.unwrapped(checked).getClass());
+  }
+
+  /** Has the other answer fail while an error is added. */
+  private final class SlowErrors extends AbstractList<String> {
+    private final CompletableFuture<Void> other = new CompletableFuture<>();
+    private OtherThread<Boolean> failing;
+
+    @Override
+    public boolean add(String error) {
+      if (failing == null) {
+        failing = OtherThread.call(() -> other.completeExceptionally(FAILURE));
+        assertTrue(failing.waits(), "it waits until the error is there");
+      }
+      return errors.add(error);
+    }
+
+    @Override
+    public String get(int index) {
+      return errors.get(index);
+    }
+
+    @Override
+    public int size() {
+      return errors.size();
+    }
+  }
+
+  /** Answers come from the threads of the datapath, of the disk and of the identities. */
+  @Test
+  void shouldAddOneErrorAfterTheOther() throws Exception {
+    final SlowErrors slow = new SlowErrors();
+    Answers.settled(slow, slow.other);
+    Answers.settled(slow, CompletableFuture.failedFuture(FAILURE)).join();
+    slow.failing.result();
+    assertEquals(2, errors.size());
   }
 }
