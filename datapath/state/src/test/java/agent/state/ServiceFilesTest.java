@@ -163,12 +163,7 @@ class ServiceFilesTest {
     assertEquals(Set.of(7), stored.unreadable().keySet());
     final String reason = stored.unreadable().get(7);
     assertTrue(reason.contains(named), reason);
-    assertTrue(
-        reason.startsWith("the record in " + file() + " cannot be read (")
-            && reason.endsWith(
-                "); the service stays as the kernel has it. Restore the file and start the agent"
-                    + " again, or delete the service"),
-        reason);
+    assertSentence(file(), reason);
     assertEquals(ModuleHealth.Level.STOPPED, state.faults().read().level());
     state.serviceStore().remove(7);
     assertEquals(ModuleHealth.Level.OK, state.faults().read().level());
@@ -182,6 +177,15 @@ class ServiceFilesTest {
     assertEquals(1, state.serviceStore().load().services().size());
     state.discard();
     assertEquals(List.of(), List.copyOf(reloaded().services()));
+  }
+
+  private static void assertSentence(Path file, String reason) {
+    assertTrue(
+        reason.startsWith("the record in " + file + " cannot be read (")
+            && reason.endsWith(
+                "); the service stays as the kernel has it. Restore the file and start the agent"
+                    + " again, or delete the service"),
+        reason);
   }
 
   private ServiceBatches batches() {
@@ -221,7 +225,9 @@ class ServiceFilesTest {
     batches().save(List.of(numbered(1), numbered(2), numbered(3)));
     Files.delete(directory.resolve("service-batches/1-2-3.json"));
     final ServiceBatches batches = batches();
-    assertEquals(Set.of(1, 2, 3), batches.load(List.of()).unreadable().keySet());
+    final Map<Integer, String> unreadable = batches.load(List.of()).unreadable();
+    assertEquals(Set.of(1, 2, 3), unreadable.keySet());
+    assertSentence(directory.resolve("service-batches/1-2-3.json"), unreadable.get(3));
     batches.remove(1);
     batches.remove(2);
     assertEquals(Set.of(3), batches.ids());

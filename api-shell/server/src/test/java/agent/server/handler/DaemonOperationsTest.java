@@ -14,6 +14,7 @@ import agent.contract.daemon.DaemonStatusModel;
 import agent.contract.daemon.DaemonStatusModel.ComponentStatus;
 import agent.contract.daemon.ModuleHealthModel;
 import agent.contract.debug.DebugInformationModel;
+import agent.contract.node.NodeAddressModel;
 import agent.contract.node.NodeListModel;
 import agent.endpoint.DaemonConfiguration;
 import agent.endpoint.PolicyService;
@@ -118,7 +119,8 @@ class DaemonOperationsTest {
     assertEquals("local", node.source());
     assertEquals("192.0.2.1", node.primaryAddress().ipv4().ip());
     assertFalse(node.primaryAddress().ipv6().enabled());
-    assertEquals("192.0.2.77", node.secondaryAddresses().getFirst().ip());
+    final NodeAddressModel secondary = node.secondaryAddresses().getFirst();
+    assertEquals(new NodeAddressModel("InternalIP", null, true, "192.0.2.77"), secondary);
     assertNull(node.healthEndpointAddress());
 
     final NodeListModel none = client.nodes(all.clientId());

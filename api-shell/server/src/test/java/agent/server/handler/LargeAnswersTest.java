@@ -1,6 +1,7 @@
 package agent.server.handler;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 
 import agent.client.AgentClient;
 import agent.client.RequestPath;
@@ -41,7 +42,16 @@ import tools.jackson.databind.json.JsonMapper;
  */
 @Timeout(60)
 class LargeAnswersTest {
+  /** A method that no request has. */
+  private static final String IN_DOUBT =
+      """
+      [{"endpointSelector": {}, "ingress": [{"toPorts": [
+        {"ports": [{"port": "80", "protocol": "TCP"}],
+         "rules": {"http": [{"method": "GET POST"}]}}]}]}]
+      """;
+
   private int size;
+  private List<String> asked = List.of();
 
   /** Reads at revision 2 what a change left at revision 1. */
   private final class MovingPrefilter implements Prefilter {
@@ -83,6 +93,7 @@ class LargeAnswersTest {
 
     @Override
     public PolicySnapshot get(List<String> labels) {
+      asked = labels;
       return rules(2);
     }
 
@@ -165,6 +176,20 @@ class LargeAnswersTest {
   void shouldReadLongRulesAgain() throws IOException {
     assertRules(7, 1);
     assertRules(1 << 20, 2);
+  }
+
+  /** Labels, by which long rules are read again, are texts as warnings are. */
+  @Test
+  void shouldReadLongRulesAgainByTheirLabelsAndShowTheirWarnings() throws IOException {
+    size = 1 << 20;
+    final PolicyHandlers handlers = new PolicyHandlers(new MovingPolicy(), false);
+    final JsonNode shown = answer(handlers, "GET", "policy", "[\"unspec:k=v\"]");
+    assertEquals(List.of("unspec:k=v"), asked);
+    assertFalse(shown.has("warnings"), "there is nothing to warn of");
+    final JsonNode imported = answer(handlers, "PUT", "policy", IN_DOUBT);
+    assertEquals(1, imported.get("warnings").size());
+    assertEquals(List.of(), asked, "all rules");
+    assertEquals(2, imported.get("revision").asInt());
   }
 
   /** An answer above 256 KiB is not kept, and the same. */

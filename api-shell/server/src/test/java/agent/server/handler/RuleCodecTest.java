@@ -5,9 +5,13 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 
 import agent.contract.WireFormat;
 import agent.contract.policy.RuleModel;
+import agent.policy.spec.PeerRuleSpec;
+import agent.policy.spec.PeerRuleSpec.FqdnSpec;
 import agent.policy.spec.PeerRuleSpec.PortRuleSpec;
+import agent.policy.spec.PeerRuleSpec.ServiceSpec;
 import agent.policy.spec.RequestRuleSpec;
 import agent.policy.spec.RuleSpec;
+import agent.policy.spec.RuleSpec.DefaultDenySpec;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import tools.jackson.databind.json.JsonMapper;
@@ -95,5 +99,23 @@ class RuleCodecTest {
             .toPorts();
     assertEquals(new RequestRuleSpec(null, null), ports.getFirst().rules());
     assertNull(ports.getLast().rules());
+  }
+
+  /** Each of two like fields has another value, so that one is not taken for the other. */
+  @Test
+  void shouldReadAndShowNamesAndDirectionsForWhatTheyAre() {
+    final String text =
+        "[{\"egress\":[{\"toFQDNs\":[{\"matchName\":\"a.b\"},{\"matchPattern\":\"*.b\"}],"
+            + "\"toServices\":[{\"k8sService\":{\"namespace\":\"s\",\"serviceName\":\"c\"}}]}],"
+            + "\"enableDefaultDeny\":{\"egress\":%b,\"ingress\":%b}}]";
+    for (final boolean egress : new boolean[] {true, false}) {
+      final String json = text.formatted(egress, !egress);
+      final RuleSpec rule = decoded(json).getFirst();
+      assertEquals(new DefaultDenySpec(!egress, egress), rule.enableDefaultDeny());
+      final PeerRuleSpec peers = rule.egress().getFirst();
+      assertEquals(List.of(new FqdnSpec("a.b", null), new FqdnSpec(null, "*.b")), peers.fqdns());
+      assertEquals(List.of(new ServiceSpec("c", "s")), peers.services());
+      assertEquals(json, encoded(List.of(rule)));
+    }
   }
 }
