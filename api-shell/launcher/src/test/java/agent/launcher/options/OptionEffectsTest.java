@@ -20,7 +20,8 @@ import org.junit.jupiter.api.Test;
 /**
  * For each option, the test that shows its effect; {@code refused} is the test that shows that the
  * start names the option and what it needs. Where no one test has the option at one end and the
- * effect at the other, tests are named that each have a part of the way, from {@code parts} on.
+ * effect at the other, tests are named that each have a part of the way, from {@code parts} on: of
+ * the options of a proxy one shows that the process of the proxies takes over what it is sent.
  */
 class OptionEffectsTest {
   private static final String REFUSED =
@@ -74,11 +75,11 @@ class OptionEffectsTest {
       help AgentCommandLineTest#shouldPrintItsOptionsByGroup
       host-routing AgentHostRoutingKernelTest
       http-escaped-slashes AgentRequestRulesKernelTest#shouldSendEscapedSlashesOnWhereTheOptionSaysSo
-      http-idle-timeout parts+FramesTest#shouldReadOptionsAsTheyWere+ExchangeTimersTest#shouldEndARequestWithoutTrafficUnlessItIsGrpc
-      http-max-grpc-timeout parts+FramesTest#shouldReadOptionsAsTheyWere+ExchangeTimersTest#shouldTakeTheShorterOneOfOptionAndClient
-      http-request-timeout parts+FramesTest#shouldReadOptionsAsTheyWere+ExchangeTimersTest#shouldEndARequestAtItsLimit
-      http-retry-count parts+FramesTest#shouldReadOptionsAsTheyWere+UpstreamTest#shouldAnswer503WhereItHasNoAddressForAnEndpointOrCannotJoin
-      http-retry-timeout parts+FramesTest#shouldReadOptionsAsTheyWere+UpstreamTest#shouldRepeatWhatIsNotAnsweredInTime
+      http-idle-timeout parts+FramesTest#shouldReadOptionsAsTheyWere+AgentRequestRulesKernelTest#shouldSendEscapedSlashesOnWhereTheOptionSaysSo+ExchangeTimersTest#shouldEndARequestWithoutTrafficUnlessItIsGrpc
+      http-max-grpc-timeout parts+FramesTest#shouldReadOptionsAsTheyWere+AgentRequestRulesKernelTest#shouldSendEscapedSlashesOnWhereTheOptionSaysSo+ExchangeTimersTest#shouldTakeTheShorterOneOfOptionAndClient
+      http-request-timeout parts+FramesTest#shouldReadOptionsAsTheyWere+AgentRequestRulesKernelTest#shouldSendEscapedSlashesOnWhereTheOptionSaysSo+ExchangeTimersTest#shouldEndARequestAtItsLimit
+      http-retry-count parts+FramesTest#shouldReadOptionsAsTheyWere+AgentRequestRulesKernelTest#shouldSendEscapedSlashesOnWhereTheOptionSaysSo+UpstreamTest#shouldAnswer503WhereItHasNoAddressForAnEndpointOrCannotJoin
+      http-retry-timeout parts+FramesTest#shouldReadOptionsAsTheyWere+AgentRequestRulesKernelTest#shouldSendEscapedSlashesOnWhereTheOptionSaysSo+UpstreamTest#shouldRepeatWhatIsNotAnsweredInTime
       install-iptables-rules AgentLegacyMasqueradeKernelTest#shouldRefuseToStartWithoutAToolUnlessTheOptionIsOff
       ipsec-key-file refused
       ipv4-cluster-cidr-mask-size refused
@@ -128,7 +129,7 @@ class OptionEffectsTest {
       prefilter-mode AgentOptionsKernelTest#shouldAttachThePrefilterInTheModeOfTheOption
       prepend-iptables-chains AgentLegacyMasqueradeKernelTest#shouldMasqueradeByIptablesWithoutNft
       prometheus-serve-addr AgentOperatorOptionsKernelTest#shouldServeItsMetricsOnTheAddress
-      proxy-connect-timeout parts+FramesTest#shouldReadOptionsAsTheyWere+UpstreamTest#shouldWaitForEachJoinNoLongerThanTheOptionSays
+      proxy-connect-timeout parts+FramesTest#shouldReadOptionsAsTheyWere+AgentRequestRulesKernelTest#shouldSendEscapedSlashesOnWhereTheOptionSaysSo+UpstreamTest#shouldWaitForEachJoinNoLongerThanTheOptionSays
       proxy-engine-log AgentProxyKernelTest#shouldWriteWhatTheProxiesLogToTheirFiles
       restore AgentForgetKernelTest
       runtime-socket refused
@@ -146,7 +147,7 @@ class OptionEffectsTest {
       tofqdns-endpoint-max-ip-per-hostname NameOptionsTest#shouldKeepSoManyAddressesOfAName
       tofqdns-min-ttl NameOptionsTest#shouldKeepNamesForAShorterTimeWhereTheAgentLooksThemUp
       tofqdns-pre-cache NameOptionsTest#shouldPreloadTheNamesOfAFile
-      tofqdns-proxy-port parts+FramesTest#shouldReadOptionsAsTheyWere+DnsProxyReleaseTest#shouldListenOnThePortsOfTheOptionOrSayWhichIsTaken
+      tofqdns-proxy-port parts+FramesTest#shouldReadOptionsAsTheyWere+AgentMuslKernelTest#shouldLetADeniedNameEndAsTheResolverDoesWithRefused+DnsProxyReleaseTest#shouldListenOnThePortsOfTheOptionOrSayWhichIsTaken
       trace-payloadlen AgentMonitorKernelTest#shouldSendTheFirstBytesOfPacketsToWhoAsksForThem
       tunnel refused
       version AgentCommandLineTest#shouldPrintItsVersion
