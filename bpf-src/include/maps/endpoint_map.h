@@ -20,7 +20,6 @@ enum endpoint_option {
 	OPTION_POLICY_VERDICT_NOTIFICATION = 16,
 	OPTION_POLICY_AUDIT_MODE = 32, /* packets that policy denies are reported and forwarded */
 	OPTION_SOURCE_IP_VERIFICATION = 64,
-	OPTION_DEBUG = 128,
 	OPTION_ARP_PASSTHROUGH = 256,
 	OPTION_HOST_ROUTING = 512, /* flows bypass the stack of the node (--host-routing) */
 	OPTION_SERVICES = 1024,    /* the node has services */

@@ -12,6 +12,7 @@ import agent.endpoint.DaemonConfiguration;
 import agent.endpoint.EndpointConductor;
 import agent.endpoint.EndpointContext;
 import agent.endpoint.PolicyService;
+import agent.endpoint.build.TranslationTrace;
 import agent.endpoint.config.RuntimeConfiguration;
 import agent.endpoint.config.RuntimeOptions;
 import agent.identity.IdentityAllocator;
@@ -396,6 +397,7 @@ final class Daemon implements AutoCloseable {
         .guarded(node.guardedDevices(), datapath.devices())
         .datapath(datapath.endpoints(), policyMaps, policyMaps.inOrder(datapath.ipcache()))
         .store(state.endpointStore())
+        .translationTrace(new TranslationTrace(datapath.events())::enable)
         .storing(keep(writers))
         .observer(
             new EndpointEvents(events)

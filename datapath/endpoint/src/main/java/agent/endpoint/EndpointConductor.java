@@ -63,8 +63,7 @@ public final class EndpointConductor {
     final PolicyRealization realization =
         new PolicyRealization(
             agent, registry, journal, context.policy(), context.policyMaps(), ipcache, ready);
-    final EndpointPolicies policies =
-        new EndpointPolicies(context.policy(), realization, context.identities());
+    final EndpointPolicies policies = policies(context, realization);
     final EndpointBuild build =
         new EndpointBuild(
             agent,
@@ -174,6 +173,11 @@ public final class EndpointConductor {
             context.labelFilter()),
         parts.build(),
         parts.removal());
+  }
+
+  private static EndpointPolicies policies(EndpointContext context, PolicyRealization realization) {
+    return new EndpointPolicies(
+        context.policy(), realization, context.identities(), context.translationTrace());
   }
 
   private static EndpointRemoval.Owners owners(EndpointContext context, Ipcache ipcache) {

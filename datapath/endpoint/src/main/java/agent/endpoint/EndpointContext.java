@@ -37,6 +37,7 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.Executor;
+import java.util.function.BiConsumer;
 import java.util.function.Consumer;
 import java.util.function.IntFunction;
 import java.util.function.Supplier;
@@ -56,6 +57,7 @@ public final class EndpointContext {
   private Devices devices;
   private Set<String> nodeDevices = Set.of();
   private NodeWatch.Guarded guarded;
+  private BiConsumer<Integer, Boolean> translationTrace = (endpoint, isEnabled) -> {};
   private LocalAddresses localAddresses;
   private Gateways gateways = present -> List.of();
   private WorkloadRoutes routes;
@@ -188,6 +190,12 @@ public final class EndpointContext {
    */
   public EndpointContext events(Supplier<NodeEvents> value) {
     events = changing(value);
+    return this;
+  }
+
+  /** Sets what logs the translations of an endpoint, or stops; by default nothing does. */
+  public EndpointContext translationTrace(BiConsumer<Integer, Boolean> value) {
+    translationTrace = changing(value);
     return this;
   }
 
@@ -350,6 +358,10 @@ public final class EndpointContext {
 
   IpcacheProxy ipcache() {
     return ipcache;
+  }
+
+  BiConsumer<Integer, Boolean> translationTrace() {
+    return translationTrace;
   }
 
   PolicyEngine policy() {

@@ -182,13 +182,14 @@ class EndpointChangeTest {
     agent.datapath.fails = call -> call.startsWith("attach");
     final OperationException failure =
         assertThrows(
-            OperationException.class, () -> agent.configure("1", Map.of("Debug", "Enabled")));
+            OperationException.class,
+            () -> agent.configure("1", Map.of("PolicyAuditMode", "Enabled")));
     assertEquals("endpoint 1: attach: the kernel refused", failure.getMessage());
     final EndpointSnapshot after = agent.get("1");
     assertEquals(EndpointState.READY, after.state());
     assertEquals(HealthLevel.OK, after.health().overall());
-    assertEquals("Disabled", after.options().get("Debug"));
-    assertEquals("Disabled", after.realizedOptions().get("Debug"));
+    assertEquals("Disabled", after.options().get("PolicyAuditMode"));
+    assertEquals("Disabled", after.realizedOptions().get("PolicyAuditMode"));
   }
 
   @Test

@@ -395,13 +395,23 @@ class EndpointStateTest {
             .with(MutableOption.MONITOR_AGGREGATION_LEVEL, "medium");
     assertEquals("Enabled", options.toMap().get("Debug"));
     assertEquals("Disabled", options.toMap().get("Conntrack"));
-    assertEquals(MonitorAggregation.MEDIUM, options.aggregation());
+    assertEquals(
+        MonitorAggregation.MEDIUM, options.with(MutableOption.DEBUG, "disabled").aggregation());
+    assertEquals(MonitorAggregation.NONE, options.aggregation(), "each packet, to debug");
     assertTrue(options.enabled(MutableOption.DEBUG));
     assertFalse(options.enabled(MutableOption.CONNTRACK));
     assertEquals(
-        EndpointOptions.defaults().bits() & ~MutableOption.CONNTRACK.bit()
-            | MutableOption.DEBUG.bit(),
-        options.bits());
+        EndpointOptions.defaults().bits() & ~MutableOption.CONNTRACK.bit(), options.bits());
+    for (final MutableOption event :
+        List.of(
+            MutableOption.DROP_NOTIFICATION,
+            MutableOption.TRACE_NOTIFICATION,
+            MutableOption.POLICY_VERDICT_NOTIFICATION)) {
+      final EndpointOptions quiet = options.with(event, "Disabled");
+      assertEquals(options.bits(), quiet.bits(), "emitted to debug");
+      assertEquals(
+          options.bits() & ~event.bit(), quiet.with(MutableOption.DEBUG, "Disabled").bits());
+    }
     assertNotEquals(EndpointOptions.defaults(), options);
     assertEquals(EndpointOptions.defaults(), EndpointOptions.defaults().with(Map.of()));
     assertEquals(options.toMap().toString(), options.toString());

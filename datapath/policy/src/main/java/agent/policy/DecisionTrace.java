@@ -4,24 +4,36 @@ import agent.identity.Identity;
 import agent.maps.layout.PolicyDirection;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
 /**
- * Logs why an endpoint has its policy, while an operator wants to know (option {@code
- * --enable-tracing}): the rules that select it and what they say of each direction.
+ * Logs why an endpoint has its policy, while an operator wants to know of all ({@code
+ * PolicyTracing}) or of this one ({@code DebugPolicy}): the rules that select it and what they say
+ * of each direction.
  */
 final class DecisionTrace {
   private static final Logger LOGGER = LogManager.getLogger(DecisionTrace.class);
 
+  private final Set<Integer> endpoints = ConcurrentHashMap.newKeySet();
   private volatile boolean isEnabled;
 
   void enable(boolean enabled) {
     isEnabled = enabled;
   }
 
+  void enable(int endpoint, boolean enabled) {
+    if (enabled) {
+      endpoints.add(endpoint);
+    } else {
+      endpoints.remove(endpoint);
+    }
+  }
+
   void log(int endpoint, Identity identity, ResolvedPolicy policy, List<Rule> rules) {
-    if (isEnabled) {
+    if (isEnabled || endpoints.contains(endpoint)) {
       lines(endpoint, identity, policy, rules).forEach(LOGGER::info);
     }
   }

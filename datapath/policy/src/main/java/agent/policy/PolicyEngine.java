@@ -421,6 +421,10 @@ public final class PolicyEngine {
     trace.enable(isEnabled);
   }
 
+  public void trace(int endpointId, boolean isEnabled) {
+    trace.enable(endpointId, isEnabled);
+  }
+
   /**
    * Returns the changes because of identities that appeared or went since the previous change or
    * refresh.

@@ -12,7 +12,6 @@ public enum EndpointOption implements Numbered {
   POLICY_VERDICT_NOTIFICATION(16),
   POLICY_AUDIT_MODE(32),
   SOURCE_IP_VERIFICATION(64),
-  DEBUG(128),
   ARP_PASSTHROUGH(256),
   /** Of the node and not of the endpoint: flows bypass the stack. */
   HOST_ROUTING(512),

@@ -153,7 +153,12 @@ public final class OptionTable {
         later(DATAPATH, "ipvlan-master-device", STRING, "undefined", "Master device of ipvlan")
             .needing("workloads on ipvlan devices"),
         served(DATAPATH, "preallocate-bpf-maps", BOOL, "true", "Allocate map memory up front"),
-        served(DATAPATH, "bpf-compile-debug", BOOL, "false", "Debug the BPF compilation"),
+        served(
+            DATAPATH,
+            "bpf-compile-debug",
+            BOOL,
+            "false",
+            "Compile on this node, and keep what clang makes"),
         served(DATAPATH, "keep-bpf-templates", BOOL, "false", "Use BPF sources already on disk"),
         served(DATAPATH, "mtu", INT, "0", "MTU instead of the detected one (0)")
             .withRange(0, 65_535),

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.endpoint.state.EndpointOptions;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -39,7 +40,7 @@ class OptionEffectsTest {
       api-max-body BodyLimitTest
       api-rate-limit AgentReloadKernelTest#shouldTakeOverWhatCanChangeAndNameWhatCannot
       auto-direct-node-routes refused
-      bpf-compile-debug LaunchKernelTest#shouldCompileAndAttachAnotherFeatureSet
+      bpf-compile-debug ProgramObjectsTest#shouldKeepThePreprocessedSourceAndTheAssemblyWhereTheCompilationIsDebugged
       bpf-ct-global-any-max AgentEveryOptionKernelTest#shouldMakeTablesOfTheSizesOfTheOptions
       bpf-ct-global-tcp-max AgentEveryOptionKernelTest#shouldMakeTablesOfTheSizesOfTheOptions
       bpf-policy-map-max AgentPolicyCapacityKernelTest#shouldRefuseAsAWholeWhatDoesNotFit
@@ -153,12 +154,26 @@ class OptionEffectsTest {
       version AgentCommandLineTest#shouldPrintItsVersion
       """;
 
-  private static Map<String, List<String>> effects() {
+  /** Those of the options of endpoints, and of {@code PolicyTracing} of the daemon. */
+  private static final String MUTABLE =
+      """
+      Conntrack OptionKernelTest
+      ConntrackAccounting AccountingKernelTest
+      Debug AgentDebugOptionsKernelTest#shouldTraceEachPacketOfAnEndpointThatIsDebuggedWhateverItsOtherOptionsSay
+      DebugLB AgentDebugOptionsKernelTest#shouldLogTheBackendsOfTheFlowsOfOneEndpoint
+      DebugPolicy AgentDebugOptionsKernelTest#shouldLogWhyOneEndpointHasItsPolicy
+      DropNotification EventKernelTest
+      MonitorAggregationLevel EventKernelTest#shouldTraceNewFlowsWithMaximumAggregation
+      PolicyAuditMode OptionKernelTest#shouldForwardDeniedPacketsInAuditMode
+      PolicyTracing AgentOperatorOptionsKernelTest#shouldLogWhyAnEndpointHasItsPolicy
+      PolicyVerdictNotification EventKernelTest
+      SourceIPVerification ForgedSourceKernelTest
+      TraceNotification EventKernelTest#shouldTraceEveryForwardedPacketWithoutAggregation
+      """;
+
+  private static Map<String, List<String>> effects(String table) {
     final Map<String, List<String>> effects = new LinkedHashMap<>();
-    EFFECTS
-        .lines()
-        .map(line -> line.split(" "))
-        .forEach(words -> effects.put(words[0], way(words)));
+    table.lines().map(line -> line.split(" ")).forEach(words -> effects.put(words[0], way(words)));
     return effects;
   }
 
@@ -171,7 +186,7 @@ class OptionEffectsTest {
   /** An option that is read and then given to no one would pass the first test of the way. */
   @Test
   void shouldNotTakeTheReadingOfAnOptionForItsEffect() {
-    effects()
+    effects(EFFECTS)
         .forEach(
             (name, way) -> {
               assertFalse(way.getLast().startsWith("OptionsReachTheirPartsTest#"), name);
@@ -183,14 +198,21 @@ class OptionEffectsTest {
   void shouldHaveATestForTheEffectOfEveryOption() {
     final TreeSet<String> names = new TreeSet<>();
     OptionTable.all().forEach(option -> names.add(option.name()));
-    assertEquals(names, new TreeSet<>(effects().keySet()));
-    assertEquals(EFFECTS.lines().count(), effects().size(), "each once");
+    assertEquals(names, new TreeSet<>(effects(EFFECTS).keySet()));
+    assertEquals(EFFECTS.lines().count(), effects(EFFECTS).size(), "each once");
+  }
+
+  @Test
+  void shouldHaveATestForTheEffectOfEveryMutableOption() {
+    final TreeSet<String> names = new TreeSet<>(EndpointOptions.defaults().toMap().keySet());
+    names.add("PolicyTracing");
+    assertEquals(names, new TreeSet<>(effects(MUTABLE).keySet()));
   }
 
   /** An option that is served must not be covered by the test of those that are not. */
   @Test
   void shouldNameTheRefusalOfThoseThatAreNotServedOnly() {
-    effects()
+    effects(EFFECTS)
         .forEach(
             (name, way) -> {
               final AgentOption option = OptionTable.byName(name);
@@ -203,7 +225,7 @@ class OptionEffectsTest {
   void shouldNameTestsThatExist() throws IOException {
     final Map<String, String> sources = testSources();
     final List<String> missing = new ArrayList<>();
-    effects().values().stream()
+    effects(EFFECTS + MUTABLE).values().stream()
         .flatMap(List::stream)
         .distinct()
         .forEach(

@@ -155,13 +155,17 @@ class AgentConfigurationKernelTest {
         "[{\"endpointSelector\":{},\"ingress\":[{\"fromEntities\":[\"all\"]}]}]");
     node.namespace().exec("ip", "link", "delete", gone.veth().hostInterface());
     final ApiCall.Answer failed =
-        agent.call("PATCH", "/config", "{\"options\":{\"Debug\":\"Enabled\"}}");
+        agent.call("PATCH", "/config", "{\"options\":{\"PolicyAuditMode\":\"Enabled\"}}");
     assertEquals(500, failed.status(), failed.text());
     assertTrue(failed.text().contains("endpoint " + gone.id()), failed.text());
-    assertEquals("Disabled", option(client.id(), "Debug"));
+    assertEquals("Disabled", option(client.id(), "PolicyAuditMode"));
     assertEquals(
         "Disabled",
-        agent.expect(200, "GET", "/config", null).json().at("/spec/options/Debug").asString());
+        agent
+            .expect(200, "GET", "/config", null)
+            .json()
+            .at("/spec/options/PolicyAuditMode")
+            .asString());
     assertReached(true);
   }
 }

@@ -1,11 +1,14 @@
 package agent.endpoint.build;
 
 import agent.endpoint.state.Endpoint;
+import agent.endpoint.state.EndpointOptions;
+import agent.endpoint.state.MutableOption;
 import agent.identity.IdentityAllocator;
 import agent.policy.PolicyEngine;
 import agent.policy.PolicyUpdate;
 import agent.types.Refusal;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.BiConsumer;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
@@ -19,18 +22,28 @@ public final class EndpointPolicies {
   private final PolicyEngine engine;
   private final PolicyRealization realization;
   private final IdentityAllocator identities;
+  private final BiConsumer<Integer, Boolean> translations;
 
-  /** Creates the access to policy and identities. */
+  /**
+   * Creates the access to policy and identities.
+   *
+   * @param translations logs the translations of an endpoint, or stops
+   */
   public EndpointPolicies(
-      PolicyEngine engine, PolicyRealization realization, IdentityAllocator identities) {
+      PolicyEngine engine,
+      PolicyRealization realization,
+      IdentityAllocator identities,
+      BiConsumer<Integer, Boolean> translations) {
     this.engine = engine;
     this.realization = realization;
     this.identities = identities;
+    this.translations = translations;
   }
 
   /** Realizes the policy of the endpoint and of all endpoints whose policy selects its identity. */
   CompletableFuture<Void> realize(Endpoint endpoint) {
     final PolicyUpdate update;
+    trace(endpoint.id(), endpoint.options());
     try {
       update =
           engine.endpointSet(endpoint.id(), endpoint.identity(), endpoint.record().namedPorts());
@@ -39,6 +52,11 @@ public final class EndpointPolicies {
       throw refusal;
     }
     return realization.realize(update);
+  }
+
+  private void trace(int endpoint, EndpointOptions options) {
+    engine.trace(endpoint, options.enabled(MutableOption.DEBUG_POLICY));
+    translations.accept(endpoint, options.enabled(MutableOption.DEBUG_LB));
   }
 
   /**
@@ -56,6 +74,7 @@ public final class EndpointPolicies {
 
   /** Removes the endpoint from the policy. */
   CompletableFuture<Void> remove(Endpoint endpoint) {
+    trace(endpoint.id(), EndpointOptions.defaults());
     return realization.realize(engine.endpointRemoved(endpoint.id()));
   }
 

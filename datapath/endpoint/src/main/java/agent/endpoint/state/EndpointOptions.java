@@ -8,6 +8,10 @@ import java.util.Map;
 /** A value for every mutable option; immutable. */
 public final class EndpointOptions {
   private static final EndpointOptions DEFAULTS = ofDefaults();
+  private static final int EVENTS =
+      MutableOption.DROP_NOTIFICATION.bit()
+          | MutableOption.TRACE_NOTIFICATION.bit()
+          | MutableOption.POLICY_VERDICT_NOTIFICATION.bit();
 
   private final Map<MutableOption, String> values;
   private final Map<String, String> byName = new LinkedHashMap<>();
@@ -70,14 +74,16 @@ public final class EndpointOptions {
     return MutableOption.ENABLED.equals(values.get(option));
   }
 
-  /** Returns the aggregation level of trace events. */
+  /** Returns the aggregation level of trace events in force. */
   public MonitorAggregation aggregation() {
-    return MonitorAggregation.parse("", values.get(MutableOption.MONITOR_AGGREGATION_LEVEL));
+    return enabled(MutableOption.DEBUG)
+        ? MonitorAggregation.NONE
+        : MonitorAggregation.parse("", values.get(MutableOption.MONITOR_AGGREGATION_LEVEL));
   }
 
   /** Returns the bits of the enabled options for {@code endpoint_config.options}. */
   public int bits() {
-    int bits = 0;
+    int bits = enabled(MutableOption.DEBUG) ? EVENTS : 0;
     for (final MutableOption option : MutableOption.values()) {
       bits |= enabled(option) ? option.bit() : 0;
     }

@@ -12,11 +12,11 @@ public enum MutableOption {
   CONNTRACK("Conntrack", EndpointOption.CONNTRACK, true),
   /** Packet and byte counters in conntrack entries. */
   CONNTRACK_ACCOUNTING("ConntrackAccounting", EndpointOption.CONNTRACK_ACCOUNTING, true),
-  /** Debug events of the datapath. */
-  DEBUG("Debug", EndpointOption.DEBUG, false),
-  /** Debug events of load balancing; it has no bit. */
+  /** All events of the endpoint and of each packet, whatever the other options say; no own bit. */
+  DEBUG("Debug", null, false),
+  /** The backends and masqueraded sources of new flows in the log of the agent; it has no bit. */
   DEBUG_LB("DebugLB", null, false),
-  /** Debug log of policy resolution; it has no bit. */
+  /** The reasons of the policy of the endpoint in the log of the agent; it has no bit. */
   DEBUG_POLICY("DebugPolicy", null, false),
   /** An event for each dropped packet. */
   DROP_NOTIFICATION("DropNotification", EndpointOption.DROP_NOTIFICATION, true),

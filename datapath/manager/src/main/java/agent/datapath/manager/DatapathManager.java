@@ -16,7 +16,6 @@ import agent.datapath.manager.attach.NetworkDevices;
 import agent.datapath.manager.attach.Pins;
 import agent.datapath.manager.attach.SocketAttachments;
 import agent.datapath.manager.attach.TcAttachmentChoice;
-import agent.datapath.manager.compile.FeatureSet;
 import agent.datapath.manager.compile.ProgramFile;
 import agent.datapath.manager.compile.ProgramObjects;
 import agent.datapath.manager.conductor.AttachedEndpoints;
@@ -170,7 +169,7 @@ public final class DatapathManager implements AutoCloseable {
                 context.libDirectory(),
                 context.keepsSources(),
                 context.clangCandidates(),
-                FeatureSet.of(context.compileDebug())),
+                context.compileDebug()),
             maps,
             refused,
             programMaps);

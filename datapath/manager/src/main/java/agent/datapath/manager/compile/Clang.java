@@ -21,6 +21,28 @@ record Clang(String command, String version) {
   /** The oldest version whose programs every supported kernel takes. */
   static final int OLDEST = 19;
 
+  /** What can be kept of the way from a source to its object; the flag has clang end there. */
+  enum Step {
+    PREPROCESSED("-E", ".bpf.i"),
+    ASSEMBLY("-S", ".bpf.s");
+
+    private final String flag;
+    private final String suffix;
+
+    Step(String flag, String suffix) {
+      this.flag = flag;
+      this.suffix = suffix;
+    }
+
+    String flag() {
+      return flag;
+    }
+
+    String suffix() {
+      return suffix;
+    }
+  }
+
   /** Returns the first candidate that can be executed and is not older than {@link #OLDEST}. */
   static Optional<Clang> find(List<String> candidates) {
     for (final String candidate : candidates) {

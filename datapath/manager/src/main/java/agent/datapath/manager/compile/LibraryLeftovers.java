@@ -10,7 +10,7 @@ import java.util.regex.Pattern;
 
 /** What agents left in the directory of run-time builds; other files there are not in it. */
 public final class LibraryLeftovers {
-  private static final Pattern OBJECT = Pattern.compile("[0-9a-f]{64}\\.bpf\\.o");
+  private static final Pattern OBJECT = Pattern.compile("[0-9a-f]{64}\\.bpf\\.[ios]");
   private static final Pattern BUILD = Pattern.compile("build-[0-9]+");
 
   private LibraryLeftovers() {}

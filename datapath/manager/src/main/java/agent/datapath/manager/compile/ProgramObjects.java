@@ -10,23 +10,28 @@ import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
-import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.EnumMap;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.stream.Stream;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
 
 /**
- * Reads the BPF objects of one feature set: from the jar, or from the cache in the state directory,
- * which it fills by running clang. Reads each object once. For one thread.
+ * Reads the BPF objects: from the jar, or from the cache in the state directory, which it fills by
+ * running clang. Reads each object once. For one thread.
  */
 public final class ProgramObjects {
+  private static final Logger LOGGER = LogManager.getLogger(ProgramObjects.class);
+  private static final String SUFFIX = ".bpf.o";
+
   private final Path cache;
   private final Optional<Path> keptSources;
   private final List<String> clangCandidates;
-  private final FeatureSet features;
+  private final boolean isDebugging;
   private final Map<ProgramFile, byte[]> read = new EnumMap<>(ProgramFile.class);
   private Optional<Clang> clang;
   private SourceTree sources;
@@ -38,13 +43,14 @@ public final class ProgramObjects {
    *     {@code bpf}; created on demand
    * @param keepsSources whether the kept sources are used in place of the shipped ones
    * @param clangCandidates names or paths of compilers, in order of preference
-   * @param features feature set of every object
+   * @param isDebugging whether every object is compiled here, and its preprocessed source and its
+   *     assembly are kept beside it
    */
   public ProgramObjects(
-      Path library, boolean keepsSources, List<String> clangCandidates, FeatureSet features) {
+      Path library, boolean keepsSources, List<String> clangCandidates, boolean isDebugging) {
     cache = library.resolve("objects");
     keptSources = keepsSources ? Optional.of(library.resolve("bpf")) : Optional.empty();
-    this.features = features;
+    this.isDebugging = isDebugging;
     this.clangCandidates = clangCandidates;
   }
 
@@ -57,7 +63,7 @@ public final class ProgramObjects {
     byte[] object = read.get(program);
     if (object == null) {
       object =
-          features.isShipped() && sources().isShipped(program)
+          !isDebugging && sources().isShipped(program)
               ? SourceTree.resource("bpf/" + program.object())
               : compiled(program);
       read.put(program, object);
@@ -74,12 +80,11 @@ public final class ProgramObjects {
 
   private byte[] compiled(ProgramFile program) {
     final Map<String, byte[]> files = sources().of(program);
-    final List<String> flags = new ArrayList<>(sources().flags());
-    flags.addAll(features.flags());
+    final List<String> flags = sources().flags();
     final Clang compiler = compiler(program);
-    final Path object = cache.resolve(hash(files, flags, compiler) + ".bpf.o");
+    final Path object = cache.resolve(hash(files, flags, compiler) + SUFFIX);
     try {
-      if (!Files.exists(object)) {
+      if (!Files.exists(object) || isDebugging && !hasSteps(object)) {
         compile(program, files, flags, compiler, object);
       }
       return Files.readAllBytes(object);
@@ -97,7 +102,7 @@ public final class ProgramObjects {
             new CompileException(
                 program.source()
                     + ": "
-                    + (features.isShipped() ? "changed sources" : "features " + features.defines())
+                    + (isDebugging ? "all sources (--bpf-compile-debug)" : "changed sources")
                     + " have to be compiled, and there is no clang "
                     + Clang.OLDEST
                     + " or newer, whose programs kernels take (tried "
@@ -122,10 +127,33 @@ public final class ProgramObjects {
       try (FileChannel channel = FileChannel.open(compiled, StandardOpenOption.WRITE)) {
         channel.force(true);
       }
+      if (isDebugging) {
+        for (final Clang.Step step : Clang.Step.values()) {
+          final Path made = folder.resolve(program.stem() + step.suffix());
+          final Path kept = kept(object, step);
+          compiler.compile(folder, program.source(), with(flags, step.flag()), made);
+          Files.move(made, kept, StandardCopyOption.ATOMIC_MOVE);
+          LOGGER.info("{}: {} is kept", program.source(), kept);
+        }
+      }
       Files.move(compiled, object, StandardCopyOption.ATOMIC_MOVE);
     } finally {
       delete(folder);
     }
+  }
+
+  private static List<String> with(List<String> flags, String flag) {
+    return Stream.concat(flags.stream(), Stream.of(flag)).toList();
+  }
+
+  private static boolean hasSteps(Path object) {
+    return Arrays.stream(Clang.Step.values()).allMatch(step -> Files.exists(kept(object, step)));
+  }
+
+  /** Returns where a step of an object is, beside it. */
+  private static Path kept(Path object, Clang.Step step) {
+    final String name = object.getFileName().toString();
+    return object.resolveSibling(name.replace(SUFFIX, step.suffix()));
   }
 
   private static void delete(Path folder) throws IOException {

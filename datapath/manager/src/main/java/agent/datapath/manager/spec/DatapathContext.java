@@ -423,7 +423,7 @@ public final class DatapathContext {
     return this;
   }
 
-  /** Returns {@code --bpf-compile-debug}: whether programs have {@code -DAGENT_DEBUG}. */
+  /** Returns {@code --bpf-compile-debug}: whether clang compiles, and keeps what it makes. */
   public boolean compileDebug() {
     return compileDebug;
   }

@@ -19,20 +19,11 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 class ProgramObjectsTest {
-  private static final FeatureSet DEBUG = FeatureSet.of(true);
-
   @TempDir private Path state;
 
   @Test
-  void shouldDefineWhatTheOptionsAskFor() {
-    assertEquals(List.of("-DAGENT_DEBUG"), FeatureSet.of(true).flags());
-    assertEquals(FeatureSet.DEFAULT, FeatureSet.of(false));
-    assertEquals("conntrack_gc", ProgramFile.CONNTRACK_GC.stem());
-  }
-
-  @Test
   void shouldReadTheShippedObjectsWithoutACompiler() {
-    final ProgramObjects objects = objects(List.of("no-such-clang"), FeatureSet.DEFAULT);
+    final ProgramObjects objects = objects(List.of("no-such-clang"), false);
     for (final ProgramFile program : ProgramFile.values()) {
       assertTrue(ElfObject.parse(objects.read(program)).hasSection(".BTF"));
     }
@@ -40,31 +31,40 @@ class ProgramObjectsTest {
   }
 
   @Test
-  void shouldCompileAnotherFeatureSetOnceAndThenReadItFromTheCache() throws IOException {
+  void shouldCompileOnceAndThenReadTheObjectFromTheCache() throws IOException {
     final byte[] made =
-        objects(new DatapathContext().clangCandidates(), DEBUG).read(ProgramFile.ENDPOINT);
+        objects(new DatapathContext().clangCandidates(), true).read(ProgramFile.ENDPOINT);
     assertTrue(ElfObject.parse(made).hasSection(".BTF"));
     final List<Path> cached = cached();
     assertEquals(1, cached.size());
     final byte[] marked = {1, 2, 3};
     Files.write(cached.getFirst(), marked);
     assertArrayEquals(
-        marked, objects(new DatapathContext().clangCandidates(), DEBUG).read(ProgramFile.ENDPOINT));
+        marked, objects(new DatapathContext().clangCandidates(), true).read(ProgramFile.ENDPOINT));
     assertEquals(cached, cached());
   }
 
+  /** What an operator reads to see why an object is as it is, or why a kernel refuses it. */
   @Test
-  void shouldCacheEachFeatureSetSeparately() throws IOException {
-    final FeatureSet other = new FeatureSet(List.of("AGENT_DEBUG", "AGENT_OTHER"));
-    objects(new DatapathContext().clangCandidates(), DEBUG).read(ProgramFile.CONNTRACK_GC);
-    objects(new DatapathContext().clangCandidates(), other).read(ProgramFile.CONNTRACK_GC);
-    assertEquals(2, cached().size());
+  void shouldKeepThePreprocessedSourceAndTheAssemblyWhereTheCompilationIsDebugged()
+      throws IOException {
+    final List<String> clang = new DatapathContext().clangCandidates();
+    objects(clang, true).read(ProgramFile.CONNTRACK_GC);
+    final String stem = cached().getFirst().toString().replace(".bpf.o", "");
+    final Path preprocessed = Path.of(stem + ".bpf.i");
+    assertTrue(Files.readString(preprocessed).contains("conntrack_sweep"));
+    assertTrue(Files.readString(Path.of(stem + ".bpf.s")).contains("conntrack_sweep:"));
+    assertEquals(4, LibraryLeftovers.objects(state.resolve("objects")).size(), "and the folder");
+    Files.delete(preprocessed);
+    objects(clang, true).read(ProgramFile.CONNTRACK_GC);
+    assertTrue(Files.exists(preprocessed), "compiled again");
   }
 
   @Test
   void shouldReportCompilerErrorsAndCacheNoObject() throws IOException {
-    final FeatureSet broken = new FeatureSet(List.of("prefilter=}"));
-    final ProgramObjects objects = objects(new DatapathContext().clangCandidates(), broken);
+    kept(List.of()).read(ProgramFile.PREFILTER);
+    Files.writeString(state.resolve("bpf/programs/prefilter.bpf.c"), "}");
+    final ProgramObjects objects = kept(new DatapathContext().clangCandidates());
     final CompileException failure =
         assertThrows(CompileException.class, () -> objects.read(ProgramFile.PREFILTER));
     assertTrue(failure.getMessage().startsWith("programs/prefilter.bpf.c"), failure.getMessage());
@@ -77,17 +77,16 @@ class ProgramObjectsTest {
     final CompileException failure =
         assertThrows(
             CompileException.class,
-            () -> objects(List.of("no-such-clang"), DEBUG).read(ProgramFile.HOST));
+            () -> objects(List.of("no-such-clang"), true).read(ProgramFile.HOST));
     assertEquals(
-        "programs/host.bpf.c: features [AGENT_DEBUG] have to be compiled, and there is no clang 19"
-            + " or newer, whose programs kernels take (tried no-such-clang)",
+        "programs/host.bpf.c: all sources (--bpf-compile-debug) have to be compiled, and there is no"
+            + " clang 19 or newer, whose programs kernels take (tried no-such-clang)",
         failure.getMessage());
   }
 
   @Test
   void shouldWriteTheShippedSourcesOnceAndUseThemAsLongAsTheyAreTheSame() throws IOException {
-    final byte[] shipped =
-        objects(List.of("no-such-clang"), FeatureSet.DEFAULT).read(ProgramFile.CONNTRACK_GC);
+    final byte[] shipped = objects(List.of("no-such-clang"), false).read(ProgramFile.CONNTRACK_GC);
     assertArrayEquals(shipped, kept(List.of("no-such-clang")).read(ProgramFile.CONNTRACK_GC));
     assertTrue(Files.exists(state.resolve("bpf/programs/conntrack_gc.bpf.c")));
     assertTrue(Files.exists(state.resolve("bpf/include/maps/policy_map.h")));
@@ -135,50 +134,50 @@ class ProgramObjectsTest {
   void shouldCompileAgainWhereCompilerFlagsOrSourcesAreOthers() throws IOException {
     final List<String> first = List.of(compiler("first", "version 1"));
     final List<String> second = List.of(compiler("second", "version 2"));
-    objects(first, DEBUG).read(ProgramFile.HOST);
-    objects(first, DEBUG).read(ProgramFile.HOST);
+    objects(first, true).read(ProgramFile.HOST);
+    objects(first, true).read(ProgramFile.HOST);
     assertEquals(1, cached().size());
-    objects(second, DEBUG).read(ProgramFile.HOST);
+    objects(second, true).read(ProgramFile.HOST);
     assertEquals(2, cached().size(), "another version");
-    objects(first, new FeatureSet(List.of("AGENT_OTHER"))).read(ProgramFile.HOST);
-    assertEquals(3, cached().size(), "another feature set");
     kept(List.of()).read(ProgramFile.HOST);
     final Path source = state.resolve("bpf/programs/host.bpf.c");
     for (final String change : List.of("/* one */", "/* two */")) {
       Files.writeString(source, change);
       kept(first).read(ProgramFile.HOST);
     }
-    assertEquals(5, cached().size(), "other sources");
+    assertEquals(4, cached().size(), "other sources");
     Files.writeString(state.resolve("bpf/clang.flags"), "# none\n\n -O1 \n");
     final byte[] made = kept(first).read(ProgramFile.HOST);
-    assertEquals(6, cached().size(), "other flags");
+    assertEquals(5, cached().size(), "other flags");
     assertTrue(new String(made, StandardCharsets.UTF_8).startsWith("-O1 -I include"));
   }
 
   /** The end of the flags is no start of the version. */
   @Test
   void shouldTellFlagsFromTheVersionOfTheCompiler() throws IOException {
-    objects(List.of(compiler("first", "Bclang")), new FeatureSet(List.of("A")))
-        .read(ProgramFile.HOST);
-    objects(List.of(compiler("second", "clang")), new FeatureSet(List.of("AB")))
-        .read(ProgramFile.HOST);
+    kept(List.of()).read(ProgramFile.HOST);
+    final Path flags = state.resolve("bpf/clang.flags");
+    Files.writeString(flags, "-A\n");
+    kept(List.of(compiler("first", "Bclang"))).read(ProgramFile.HOST);
+    Files.writeString(flags, "-AB\n");
+    kept(List.of(compiler("second", "clang"))).read(ProgramFile.HOST);
     assertEquals(2, cached().size());
   }
 
   @Test
   void shouldFindACompilerThatIsInstalledLater() throws IOException {
-    final ProgramObjects objects = objects(List.of(state.resolve("late").toString()), DEBUG);
+    final ProgramObjects objects = objects(List.of(state.resolve("late").toString()), true);
     assertThrows(CompileException.class, () -> objects.read(ProgramFile.HOST));
     compiler("late", "version 1");
     assertTrue(objects.read(ProgramFile.HOST).length > 0);
   }
 
   private ProgramObjects kept(List<String> candidates) {
-    return new ProgramObjects(state, true, candidates, FeatureSet.DEFAULT);
+    return new ProgramObjects(state, true, candidates, false);
   }
 
-  private ProgramObjects objects(List<String> candidates, FeatureSet features) {
-    return new ProgramObjects(state, false, candidates, features);
+  private ProgramObjects objects(List<String> candidates, boolean isDebugging) {
+    return new ProgramObjects(state, false, candidates, isDebugging);
   }
 
   private List<Path> cached() throws IOException {
@@ -186,7 +185,7 @@ class ProgramObjectsTest {
       return List.of();
     }
     try (Stream<Path> paths = Files.list(state.resolve("objects"))) {
-      return paths.sorted().toList();
+      return paths.filter(path -> path.toString().endsWith(".o")).sorted().toList();
     }
   }
 }

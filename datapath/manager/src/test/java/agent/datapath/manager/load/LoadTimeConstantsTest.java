@@ -6,7 +6,6 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import agent.bindings.BpfObject;
 import agent.bindings.LibBpf;
 import agent.conntrack.EndpointShares;
-import agent.datapath.manager.compile.FeatureSet;
 import agent.datapath.manager.compile.ProgramFile;
 import agent.datapath.manager.compile.ProgramObjects;
 import agent.datapath.manager.spec.ConntrackLifetimes;
@@ -35,7 +34,7 @@ class LoadTimeConstantsTest {
   private static final IpAddress IPV4 = IpAddress.parse("10.77.0.9");
   private static final IpAddress IPV6 = IpAddress.parse("fd77::1:9");
   private final ProgramObjects objects =
-      new ProgramObjects(Path.of("unused"), false, List.of(), FeatureSet.DEFAULT);
+      new ProgramObjects(Path.of("unused"), false, List.of(), false);
 
   @Test
   void shouldWriteEachLifetimeOfConntrack() {
