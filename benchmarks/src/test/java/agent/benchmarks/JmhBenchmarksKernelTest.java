@@ -17,6 +17,7 @@ import java.util.Collection;
 import java.util.List;
 import java.util.function.Predicate;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -39,6 +40,12 @@ import org.openjdk.jmh.runner.options.VerboseMode;
 @KernelTest
 class JmhBenchmarksKernelTest {
   private static final int CALLS = 200;
+
+  /** Other runs of JMH do not matter here, and its lock file would stay in the temporary folder. */
+  @BeforeAll
+  static void ignoreLock() {
+    System.setProperty("jmh.ignoreLock", "true");
+  }
 
   static List<String> allocationFree() {
     return benchmarks()
