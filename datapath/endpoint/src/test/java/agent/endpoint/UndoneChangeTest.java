@@ -75,7 +75,7 @@ class UndoneChangeTest {
                           .endpoints()
                           .configure(
                               EndpointIdentifier.parse("2"),
-                              Map.of("Debug", "Enabled"),
+                              Map.of("PolicyAuditMode", "Enabled"),
                               List.of("role=friend")))),
           new Patch(
               "endpoint",
