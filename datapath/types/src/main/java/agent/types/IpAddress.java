@@ -76,6 +76,11 @@ public final class IpAddress implements Comparable<IpAddress> {
     throw new IllegalArgumentException("an address has 4 or 16 bytes, not " + bytes.length);
   }
 
+  /** Returns the address in a field of two words, where one of IPv4 has the first four bytes. */
+  public static IpAddress ofWords(boolean isIpv4, long high, long low) {
+    return isIpv4 ? ofIpv4((int) (high >>> Integer.SIZE)) : ofIpv6(high, low);
+  }
+
   /**
    * Reads an address strictly: four decimal numbers without leading zeros, or the forms of RFC 4291
    * section 2.2. No names, no zone ids, no octal, no spaces.

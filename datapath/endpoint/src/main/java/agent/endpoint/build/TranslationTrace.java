@@ -77,16 +77,12 @@ public final class TranslationTrace implements DatapathEvents.FlowSubscriber {
             event.endpointId(),
             event.serviceId() == 0 ? "masqueraded" : "service " + event.serviceId(),
             event.protocol(),
-            address(isIpv4, event.sourceAddressHigh(), event.sourceAddressLow()),
+            IpAddress.ofWords(isIpv4, event.sourceAddressHigh(), event.sourceAddressLow()),
             event.sourcePort(),
-            address(isIpv4, event.frontendAddressHigh(), event.frontendAddressLow()),
+            IpAddress.ofWords(isIpv4, event.frontendAddressHigh(), event.frontendAddressLow()),
             event.frontendPort(),
-            address(isIpv4, event.backendAddressHigh(), event.backendAddressLow()),
+            IpAddress.ofWords(isIpv4, event.backendAddressHigh(), event.backendAddressLow()),
             event.backendPort());
-  }
-
-  private static IpAddress address(boolean isIpv4, long high, long low) {
-    return isIpv4 ? IpAddress.ofIpv4((int) (high >>> Integer.SIZE)) : IpAddress.ofIpv6(high, low);
   }
 
   @Override

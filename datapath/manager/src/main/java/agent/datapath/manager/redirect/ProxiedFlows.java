@@ -87,9 +87,7 @@ final class ProxiedFlows {
       return Optional.empty();
     }
     final IpAddress server =
-        client.isIpv4()
-            ? IpAddress.ofIpv4((int) (entry.rewriteAddressHigh() >>> Integer.SIZE))
-            : IpAddress.ofIpv6(entry.rewriteAddressHigh(), entry.rewriteAddressLow());
+        IpAddress.ofWords(client.isIpv4(), entry.rewriteAddressHigh(), entry.rewriteAddressLow());
     return Optional.of(
         new RedirectedFlow(
             protocol,
