@@ -290,29 +290,18 @@ class MissingFilesTest {
   @Test
   void shouldMissEachServiceOfAFileOfSeveral() throws Exception {
     final Faults faults = new Faults("fine");
-    ServiceBatches batches = batches(faults);
+    ServiceBatches batches = StoredServices.batches(directory, faults);
     batches.save(List.of(service(7), service(8), service(9)));
     batches.remove(8);
     assertEquals(List.of("7-9"), new WrittenFiles(directory, "service-batches").names());
     remove("service-batches/7-9.json");
-    batches = batches(faults);
+    batches = StoredServices.batches(directory, faults);
     assertEquals(Set.of(7, 9), batches.load(List.of()).unreadable().keySet());
     batches.remove(7);
-    batches = batches(faults);
+    batches = StoredServices.batches(directory, faults);
     assertEquals(Set.of(9), batches.load(List.of()).unreadable().keySet());
     batches.remove(9);
-    assertEquals(Map.of(), batches(faults).load(List.of()).unreadable());
-  }
-
-  private ServiceBatches batches(Faults faults) {
-    return new ServiceBatches(
-        new StateFolder<>(
-            new FolderFiles(directory.resolve("service-batches")),
-            "services",
-            new ServiceListCodec(),
-            faults,
-            new WrittenFiles(directory, "service-batches")),
-        faults);
+    assertEquals(Map.of(), StoredServices.batches(directory, faults).load(List.of()).unreadable());
   }
 
   @Test

@@ -189,40 +189,29 @@ class ServiceFilesTest {
   }
 
   private ServiceBatches batches() {
-    return new ServiceBatches(
-        new StateFolder<>(
-            new FolderFiles(directory.resolve("service-batches")),
-            "services",
-            new ServiceListCodec(),
-            faults,
-            new WrittenFiles(directory, "service-batches")),
-        faults);
-  }
-
-  private static Service numbered(int id) {
-    return new Service(
-        id,
-        new Frontend(IpAddress.parse("10.96.0.1"), id, ServiceProtocol.TCP),
-        List.of(),
-        false,
-        0,
-        null,
-        null);
+    return StoredServices.batches(directory, faults);
   }
 
   /** The names of the folder and of the kind are those of all releases. */
   @Test
   void shouldReadServicesThatWereWrittenTogether() {
     state.close();
-    batches().save(List.of(numbered(1), numbered(2)));
+    batches().save(List.of(StoredServices.numbered(1), StoredServices.numbered(2)));
     state = AgentState.open(directory);
     final ServiceStore.Stored stored = state.serviceStore().load();
-    assertEquals(Set.of(numbered(1), numbered(2)), Set.copyOf(stored.services()));
+    assertEquals(
+        Set.of(StoredServices.numbered(1), StoredServices.numbered(2)),
+        Set.copyOf(stored.services()));
   }
 
   @Test
   void shouldRemoveTheServicesOfAMissingFileOneByOne() throws IOException {
-    batches().save(List.of(numbered(1), numbered(2), numbered(3)));
+    batches()
+        .save(
+            List.of(
+                StoredServices.numbered(1),
+                StoredServices.numbered(2),
+                StoredServices.numbered(3)));
     Files.delete(directory.resolve("service-batches/1-2-3.json"));
     final ServiceBatches batches = batches();
     final Map<Integer, String> unreadable = batches.load(List.of()).unreadable();

@@ -5,9 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.conductor.Faults;
 import agent.dns.NameLookup;
-import agent.service.Frontend;
 import agent.service.Service;
-import agent.service.ServiceProtocol;
 import agent.testkit.OtherThread;
 import agent.types.IpAddress;
 import java.nio.file.Path;
@@ -26,17 +24,6 @@ class StateLocksTest {
   @TempDir private Path directory;
   private final Faults faults = new Faults("fine");
 
-  private static Service service(int id) {
-    return new Service(
-        id,
-        new Frontend(IpAddress.parse("10.96.0.1"), id, ServiceProtocol.TCP),
-        List.of(),
-        false,
-        0,
-        null,
-        null);
-  }
-
   /** The services of a file share its name, which says who is left. */
   @Test
   void shouldRemoveEachOfTheServicesOfAFile() throws Exception {
@@ -49,7 +36,7 @@ class StateLocksTest {
     for (int round = 0; round < ROUNDS; round++) {
       final ServiceBatches batches = new ServiceBatches(folder, faults);
       final int last = ServiceBatches.MOST_TOGETHER;
-      batches.save(IntStream.rangeClosed(1, last).mapToObj(StateLocksTest::service).toList());
+      batches.save(IntStream.rangeClosed(1, last).mapToObj(StoredServices::numbered).toList());
       OtherThread.race(1, () -> remove(batches, 2), () -> remove(batches, 3));
       assertEquals(Set.of(1), batches.ids());
       assertEquals(List.of("1"), List.copyOf(folder.names()));
