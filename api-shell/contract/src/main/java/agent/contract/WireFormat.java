@@ -30,16 +30,22 @@ public final class WireFormat {
 
   private WireFormat() {}
 
-  /** Returns the mapper of the agent: strict in what it reads. */
+  /** Made when it is first asked for; a client has no use for it. */
+  private static final class Strict {
+    static final JsonMapper MAPPER =
+        builder()
+            .enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION)
+            .enable(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES)
+            .enable(DeserializationFeature.FAIL_ON_NULL_FOR_PRIMITIVES)
+            .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
+            .enable(DeserializationFeature.FAIL_ON_READING_DUP_TREE_KEY)
+            .changeDefaultNullHandling(handling -> handling.withContentNulls(Nulls.FAIL))
+            .build();
+  }
+
+  /** Returns the one mapper of the agent: strict in what it reads, safe for every thread. */
   public static JsonMapper strictMapper() {
-    return builder()
-        .enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION)
-        .enable(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES)
-        .enable(DeserializationFeature.FAIL_ON_NULL_FOR_PRIMITIVES)
-        .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
-        .enable(DeserializationFeature.FAIL_ON_READING_DUP_TREE_KEY)
-        .changeDefaultNullHandling(handling -> handling.withContentNulls(Nulls.FAIL))
-        .build();
+    return Strict.MAPPER;
   }
 
   /** Returns the mapper of a client: it passes over fields that it does not know. */

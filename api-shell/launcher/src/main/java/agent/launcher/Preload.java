@@ -6,7 +6,7 @@ import org.apache.logging.log4j.LogManager;
 
 /**
  * Initializes beside the main thread what every start needs and what depends on no option: the log
- * and the mappers of JSON, a fifth of the time of the main thread. The main thread waits where it
+ * and the mapper of JSON, a fifth of the time of the main thread. The main thread waits where it
  * needs one of them earlier, and finds a failure there.
  */
 final class Preload {
