@@ -291,6 +291,14 @@ int decapsulate(struct xdp_md *context)
 	return XDP_PASS;
 }
 
+/* Makes the checksum of a header of IPv4 what it was before a hop (RFC 1624). */
+static __always_inline void undo_hop(__u16 *checksum)
+{
+	const __u32 sum = *checksum + (__u32)(__u16)~bpf_htons(0x0100);
+
+	*checksum = (__u16)((sum & 0xffff) + (sum >> 16));
+}
+
 /* Makes what the load balancer has sent again what it received, with a source port of its own. */
 SEC("xdp.frags")
 int restore_outer4(struct xdp_md *context)
@@ -302,6 +310,8 @@ int restore_outer4(struct xdp_md *context)
 	header = BYTES_AT(context, 0, 36);
 	if (header && variation) {
 		__builtin_memcpy(header, variation->macs, 12);
+		if (header[22] != variation->hop_limit)
+			undo_hop((__u16 *)(header + 24));
 		header[22] = variation->hop_limit;
 		__builtin_memcpy(header + 34, &variation->port_be, 2);
 	}

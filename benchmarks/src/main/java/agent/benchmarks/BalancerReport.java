@@ -58,7 +58,11 @@ final class BalancerReport {
 
   private final Report report =
       new Report(
-          "Load balancer by BPF_PROG_TEST_RUN: medians of 9 runs of 400,000 packets",
+          String.format(
+              Locale.ROOT,
+              "Load balancer by BPF_PROG_TEST_RUN: medians of %d runs of %,d packets",
+              TestRunTimer.RUNS,
+              TestRunTimer.REPEATS),
           "scenario",
           "balancer ns",
           "trivial ns",

@@ -15,6 +15,7 @@ import agent.maps.kernel.NodeMaps;
 import agent.testkit.IpPacket;
 import agent.types.AddressPair;
 import agent.types.IpAddress;
+import java.util.Locale;
 import java.util.OptionalLong;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -60,7 +61,11 @@ final class ProgramReport implements AutoCloseable {
   static Report run() throws Exception {
     final Report report =
         new Report(
-            "Programs by BPF_PROG_TEST_RUN: ns a packet, medians of 9 runs of 400,000",
+            String.format(
+                Locale.ROOT,
+                "Programs by BPF_PROG_TEST_RUN: ns a packet, medians of %d runs of %,d",
+                TestRunTimer.RUNS,
+                TestRunTimer.REPEATS),
             "scenario",
             "program",
             "trivial",

@@ -11,9 +11,11 @@ import java.util.List;
  */
 final class TestRunTimer implements AutoCloseable {
   /** How often each measurement is repeated. */
-  static final int RUNS = 9;
+  static final int RUNS = Integer.getInteger("benchmarks.runs", 9);
 
-  private static final int REPEATS = 400_000;
+  /** How many packets a run has; the tests of the reports have fewer. */
+  static final int REPEATS = Integer.getInteger("benchmarks.repeats", 400_000);
+
   private static final int WARM_UP = 70_000;
   private static final int CAPACITY = 2048;
 
