@@ -132,7 +132,7 @@ class AgentCtlKernelTest {
   void shouldEndInTimeWhereTheAgentIsStopped() throws Exception {
     try (TestNode node = new TestNode()) {
       final AgentProcess agent = node.agent();
-      signal("STOP", agent.pid());
+      agent.suspend();
       try {
         final Outcome outcome =
             run("endpoint", "list", "--timeout", "1s", "-H", "unix://" + agent.socket());
@@ -140,13 +140,9 @@ class AgentCtlKernelTest {
         assertEquals("Error: the agent did not answer for 1 s\n", outcome.err());
         assertEquals("", outcome.out());
       } finally {
-        signal("CONT", agent.pid());
+        agent.resume();
       }
     }
-  }
-
-  private static void signal(String name, long pid) throws Exception {
-    assertEquals(0, new ProcessBuilder("kill", "-" + name, Long.toString(pid)).start().waitFor());
   }
 
   @Test

@@ -162,6 +162,7 @@ class AgentGuardKernelTest {
     final long before = repairs("link");
     final int ifindex = VethPair.index(node.namespace(), DEVICE);
     final BpfLink taken;
+    agent.suspend(); // else it can be quicker than the next program
     try (BpfLink link = BpfLink.openPinned(pin("devices/ext0/prefilter_generic")).orElseThrow()) {
       taken =
           node.namespace()
@@ -171,6 +172,8 @@ class AgentGuardKernelTest {
                     return BpfLink.createXdp(
                         foreign.program("trivial_xdp"), ifindex, XdpMode.GENERIC);
                   });
+    } finally {
+      agent.resume();
     }
     final String reason = "another XDP program is attached";
     awaitStatus("Failure", reason);

@@ -84,7 +84,7 @@ class AgentLocksKernelTest {
   @Test
   void shouldRefuseTheSocketOfAProcessThatIsStopped() throws Exception {
     final Object inode = Files.getAttribute(first.socket(), "unix:ino");
-    Commands.run("kill", "-STOP", Long.toString(first.pid()));
+    first.suspend();
     final List<SocketChannel> queued = new ArrayList<>();
     try (NetworkNamespace other = NetworkNamespace.create("other");
         TemporaryBpfFileSystem root = TemporaryBpfFileSystem.mount()) {
@@ -92,7 +92,7 @@ class AgentLocksKernelTest {
       fillQueue(first.socket(), queued);
       assertSocketRefused("a process", other, root);
     } finally {
-      Commands.run("kill", "-CONT", Long.toString(first.pid()));
+      first.resume();
       for (final SocketChannel one : queued) {
         one.close();
       }

@@ -1,6 +1,7 @@
 package agent.launcher.process;
 
 import agent.launcher.DaemonProcess;
+import agent.testkit.Commands;
 import agent.testkit.NetworkNamespace;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -242,6 +243,16 @@ final class AgentProcess implements AutoCloseable {
       }
     }
     throw new AssertionError("there is no metric " + name);
+  }
+
+  /** SIGSTOP: it does nothing until {@link #resume}. */
+  void suspend() {
+    Commands.run("kill", "-STOP", Long.toString(pid()));
+  }
+
+  /** SIGCONT. */
+  void resume() {
+    Commands.run("kill", "-CONT", Long.toString(pid()));
   }
 
   /** SIGTERM, and the exit code. */

@@ -69,12 +69,7 @@ final class StateFiles {
   static Map<String, Damage> all(String kind) {
     final Map<String, Damage> all = new LinkedHashMap<>();
     all.put("removed", (file, content) -> {});
-    all.put("empty", (file, content) -> Files.write(file, new byte[0]));
     all.put("cut", (file, content) -> Files.write(file, Arrays.copyOf(content, 100)));
-    all.put("zeros", (file, content) -> Files.write(file, new byte[content.length]));
-    all.put("a bit of the document", (file, content) -> flip(file, content, content.length - 4));
-    all.put("a bit of the header", (file, content) -> flip(file, content, 3));
-    all.put("another text", (file, content) -> Files.writeString(file, "hello\nworld\n"));
     all.put("an empty object", (file, content) -> Files.write(file, whole(1, kind, "{}")));
     all.put(
         "a value that is not valid",
@@ -82,25 +77,13 @@ final class StateFiles {
             Files.write(
                 file, whole(1, kind, document(content).replaceFirst(":\\d+,", ":\"none\","))));
     all.put(
-        "an unknown member",
-        (file, content) ->
-            Files.write(
-                file, whole(1, kind, document(content).replaceFirst("}\\z", ",\"more\":1}"))));
-    all.put(
         "a newer format", (file, content) -> Files.write(file, whole(2, kind, document(content))));
-    all.put("another kind", (file, content) -> Files.write(file, whole(1, "node", "{}")));
     all.put("a directory", (file, content) -> Files.createDirectories(file.resolve("in it")));
     all.put(
         "a symbolic link",
         (file, content) ->
             Files.createSymbolicLink(file, Files.write(file.resolveSibling("elsewhere"), content)));
     return all;
-  }
-
-  private static void flip(Path file, byte[] content, int index) throws IOException {
-    final byte[] changed = content.clone();
-    changed[index] ^= 1;
-    Files.write(file, changed);
   }
 
   /** Removes whatever is in a file's place. */
