@@ -11,7 +11,7 @@ MAVEN    = env JAVA_HOME="$$($(SCRIPTS)/find-jdk)" mvn -ntp -B
 MODULES := bpf-src native-bindings maps conntrack datapath api-shell benchmarks
 SOURCES := pom.xml .mvn $(shell find .mvn $(MODULES) -name target -prune -o -print)
 
-.PHONY: help deps build test kernels kernel-tests fuzz crash-rounds soak differential mutations-bpf mutations-java record-release
+.PHONY: help deps build test test-quick kernels kernel-tests fuzz crash-rounds soak differential mutations-bpf mutations-java record-release
 .PHONY: format demo bench bench-jmh install uninstall clean
 
 help: ## print this list
@@ -28,9 +28,11 @@ $(BUILT): $(SOURCES) | deps
 
 test: deps ## run every test, kernel tests included (as root; CI=true makes a skipped one a failure)
 	.build/check-spelling
-	@mkdir -p target && touch target/test-start
-	$(MAVEN) -fae verify; status=$$?; .build/slowest-classes target/test-start && exit $$status
+	.build/test-run $(MAVEN) -fae verify
 	@mkdir -p $(dir $(BUILT)) && touch $(BUILT)
+
+test-quick: deps ## run the tests that start no agent and load no program, in a few minutes
+	.build/test-run $(MAVEN) -T 2 -Dquick -pl '!:fuzz' verify
 
 kernels: deps ## load every program and walk an agent on Debian's stock kernels under emulation (as root; KERNELS="6.1 6.12", or unstable)
 	.ci/kernels $(KERNELS)
