@@ -19,7 +19,7 @@ import org.junit.jupiter.api.Test;
 /** Lengths and names of files, and one sentence of documentation for each package. */
 class SourceTreeTest {
   private static final Path ROOT = ProjectFiles.ROOT;
-  private static final int LONGEST = 500;
+  private static final int LONGEST = 600;
   private static final int LONGEST_TEST = 800;
   private static final int LONGEST_README = 80;
   private static final Pattern NAMES_NOT_USED =
