@@ -105,7 +105,7 @@ static __always_inline __u8 show(__u8 *address, const struct end *end)
 	return FAMILY_IPV4;
 }
 
-/* Tells that the socket was given a backend, where a subscriber wants that. */
+/* Reports to a subscriber that the socket was assigned a backend. */
 __global int tell(struct bpf_sock_addr *context, __u32 service_id, const struct end *frontend,
 		  const struct end *backend)
 {

@@ -62,7 +62,7 @@ struct {
 	__uint(max_entries, 1 << 20);
 } ring SEC(".maps");
 
-/* Has the size of struct flow_event. */
+/* As large as struct flow_event. */
 struct ring_event {
 	__u64 words[9];
 };
@@ -148,7 +148,7 @@ int vary_flow4(struct __sk_buff *skb)
 	return TC_ACT_SHOT;
 }
 
-/* Gives each packet another source port and last octet of the destination: 2^24 flows before one comes again. */
+/* Sets in each packet another source port and last octet of the destination: 2^24 flows before one comes again. */
 SEC("tc")
 int vary_new_flow4(struct __sk_buff *skb)
 {
@@ -252,7 +252,7 @@ int restore_headers6(struct __sk_buff *skb)
 	return TC_ACT_SHOT;
 }
 
-/* Takes the header of bytes after the Ethernet header away; returns whether that failed. */
+/* Removes the header of bytes after the Ethernet header; returns whether that failed. */
 static __always_inline int strip_header(struct xdp_md *context, int bytes)
 {
 	void *frame = BYTES_AT(context, 0, 14);
@@ -270,7 +270,7 @@ static __always_inline int strip_header(struct xdp_md *context, int bytes)
 	return 0;
 }
 
-/* Takes the outer IP header of a packet away, if it has one. */
+/* Removes the outer IP header of a packet, if it has one. */
 static __always_inline void strip_outer(struct xdp_md *context)
 {
 	const __u8 *header = BYTES_AT(context, 12, 20);

@@ -9,7 +9,7 @@ import (
 // PortText is a port as rules write it: "80", 80 or the name of a port of the workload.
 type PortText string
 
-// UnmarshalJSON takes a string or an integer.
+// UnmarshalJSON accepts a string or an integer.
 func (p *PortText) UnmarshalJSON(data []byte) error {
 	text, err := numberOrText("port", data)
 	*p = PortText(text)
@@ -19,7 +19,7 @@ func (p *PortText) UnmarshalJSON(data []byte) error {
 // ICMPType is an ICMP type as rules write it: 8, "8" or a name such as "EchoRequest".
 type ICMPType string
 
-// UnmarshalJSON takes a string or an integer.
+// UnmarshalJSON accepts a string or an integer.
 func (t *ICMPType) UnmarshalJSON(data []byte) error {
 	text, err := numberOrText("type", data)
 	*t = ICMPType(text)

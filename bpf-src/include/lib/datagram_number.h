@@ -35,7 +35,7 @@ static __always_inline __be16 datagram_number(__be32 source, __be32 destination,
 	return last ? bpf_htons((__u16)__sync_fetch_and_add(last, datagrams + (random & 3))) : (__be16)random;
 }
 
-/* Gives datagrams that have their new addresses the next numbers; returns 0. */
+/* Numbers datagrams that have their new addresses; returns 0. */
 __local int header_renumber(struct iphdr *ip, __u32 datagrams)
 {
 	const __be16 number = datagram_number(ip->saddr, ip->daddr, ip->protocol, datagrams);

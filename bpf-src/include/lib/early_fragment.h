@@ -55,7 +55,7 @@ static __always_inline long packet_begin_again(struct __sk_buff *skb, __u32 mark
 	return bpf_clone_redirect(skb, skb->ifindex, owner & EARLY_OWNER_TO ? 0 : BPF_F_INGRESS);
 }
 
-/* Takes one that is free, or whose time is over; returns whether it did. */
+/* Claims a free or expired one; returns whether it did. */
 static __always_inline bool early_take_free(struct early_fragment *fragment, __u64 now)
 {
 	if (early_take(fragment, EARLY_FREE))
@@ -71,7 +71,7 @@ static __always_inline bool early_is_own(const struct early_fragment *fragment, 
 	return READ_ONCE(fragment->owner) == owner && READ_ONCE(fragment->place) == place;
 }
 
-/* Takes that which the owner has had in this place of its ring, where it is the owner's still; returns whether it did. */
+/* Claims that which the owner has had in this place of its ring, where it is the owner's still; returns whether it did. */
 static __always_inline bool early_take_own(struct early_fragment *fragment, __u32 owner, __u32 place)
 {
 	if (!early_is_own(fragment, owner, place) || !early_take(fragment, EARLY_WAITS))
@@ -84,7 +84,7 @@ static __always_inline bool early_take_own(struct early_fragment *fragment, __u3
 	return true;
 }
 
-/* Takes a fragment for one more of an owner, the one of its ring where it can; returns its number, or 0. */
+/* Claims a fragment for one more of an owner, the one of its ring where it can; returns its number, or 0. */
 __global int early_claim(__u32 number, __u32 owner, __u32 place, __u64 now)
 {
 	__u32 index = number - 1;
@@ -103,7 +103,7 @@ __global int early_claim(__u32 number, __u32 owner, __u32 place, __u64 now)
 	return 0;
 }
 
-/* Has a frame wait in a fragment that the caller owns; returns whether it does. */
+/* Stores a frame in a fragment that the caller owns; returns whether it does. */
 static __always_inline bool early_fill(struct __sk_buff *skb, const struct packet *packet,
 				       struct early_fragment *fragment, enum metrics_direction hook, __u32 place,
 				       __u64 now)
@@ -133,7 +133,7 @@ __global int early_add_owner(__u32 owner)
 }
 
 /*
- * Has a later fragment wait whose first one is not known; returns an enum early_result. EARLY_BEGINS_AGAIN: the first
+ * Stores a later fragment whose first one is not known; returns an enum early_result. EARLY_BEGINS_AGAIN: the first
  * one has come in between.
  */
 __global int early_fragment_wait(struct __sk_buff *skb, const struct packet *packet, __u32 hook)
@@ -253,7 +253,7 @@ static __always_inline bool early_is_known(const struct early_fragment *fragment
 	return fragment_find(&packet);
 }
 
-/* Has the carrier become a frame that waits, and begin as that. */
+/* Turns the carrier into a stored frame, and restarts it as that. */
 static long early_release_step(__u64 step, struct early_release *release)
 {
 	struct early_fragment *fragment = early_at(release, step);
@@ -274,7 +274,7 @@ static long early_release_step(__u64 step, struct early_release *release)
 	return 0;
 }
 
-/* Has a carrier become what waits for first fragments that are known now. The carrier itself goes no further. */
+/* Turns a carrier into the fragments that wait for first fragments that are known now. The carrier itself goes no further. */
 __global int early_fragment_release(struct __sk_buff *skb, __u32 hook)
 {
 	struct early_release release;

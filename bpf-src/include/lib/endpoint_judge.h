@@ -40,7 +40,7 @@ __global int judge_untracked(struct flow *flow, struct packet *packet, __u32 sid
 	return !reason && flow->redirect ? DROP_NO_PROXY : reason;
 }
 
-/* Takes a packet of a flow that a proxy handles to it, or one that the proxy sends to the workload. */
+/* Handles a packet of a flow that a proxy handles to it, or one that the proxy sends to the workload. */
 static __always_inline int endpoint_follow_redirect(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
 						    const struct packet *packet, struct conntrack_entry *entry,
 						    const struct segment *segment, __u64 now,
@@ -172,7 +172,7 @@ static __always_inline void endpoint_tell_verdict(struct __sk_buff *skb, const s
 	}
 }
 
-/* Tells the backend of a new flow to a service, and the source that a new flow to the outside gets. */
+/* Reports the backend of a new flow to a service, and the source that a new flow to the outside gets. */
 static __always_inline void endpoint_tell_translation(const struct endpoint_entry *endpoint,
 						      const struct packet *packet, const struct judgement *judgement,
 						      enum metrics_direction hook)

@@ -139,7 +139,7 @@ static __always_inline void entry_set_way(struct conntrack_entry *entry, enum co
 	}
 }
 
-/* Lets the flow of a new entry bypass the stack where it may. A function of its own, which is verified once. */
+/* Makes the flow of a new entry bypass the stack where it may. A function of its own, which is verified once. */
 __global int entry_set_ways(struct conntrack_entry *entry, const struct judgement *judgement)
 {
 	if (!entry || !judgement || !(judgement->options & OPTION_HOST_ROUTING) ||

@@ -114,7 +114,7 @@ static __always_inline int service_open(struct packet *packet, struct judgement 
 }
 
 /*
- * Tells that the flow of a packet was given a backend, or is masqueraded, where a subscriber wants that. endpoint_id:
+ * Reports to a subscriber that the flow of a packet was assigned a backend, or is masqueraded. endpoint_id:
  * whose flow it is, or 0 for that of a client outside.
  */
 __global int translation_tell_opened(const struct packet *packet, const struct judgement *judgement, __u32 endpoint_id)
@@ -302,7 +302,7 @@ static __always_inline void judgement_begin(struct judgement *judgement, const s
 		judgement->source_side = packet_conntrack_side(packet);
 }
 
-/* Tells the entry of the other leg of a translated flow of a packet; a later fragment has no ports to find it by. */
+/* Updates the entry of the other leg of a translated flow of a packet; a later fragment has no ports to find it by. */
 static __always_inline void packet_tell_other_leg(struct __sk_buff *skb, const struct packet *packet,
 						  struct conntrack_entry *entry, enum conntrack_side source_side,
 						  const struct segment *segment, __u64 now)
@@ -312,7 +312,7 @@ static __always_inline void packet_tell_other_leg(struct __sk_buff *skb, const s
 }
 
 /*
- * Gives the verdict that was renewed for the backend's leg to the client's, which the program of the device follows;
+ * Copies the verdict that was renewed for the backend's leg to the client's, which the program of the device follows;
  * where that entry is gone, the client's next packet opens both again. The packet is one of the client from outside.
  */
 __global int service_renew_frontend(const struct packet *packet, struct judgement *judgement)

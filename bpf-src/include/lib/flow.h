@@ -74,7 +74,7 @@ static __always_inline int flow_find_endpoint(struct flow *flow, enum packet_sid
 	return DROP_NONE;
 }
 
-/* Takes the endpoint away from a side whose packet its interface did not receive; the side is of the world then. */
+/* Clears the endpoint of a side whose packet its interface did not receive; the side is of the world then. */
 static __always_inline void flow_verify_endpoint(struct flow *flow, enum packet_side side, __u8 family, __u32 ifindex)
 {
 	const __u32 endpoint_id = flow->endpoint_id[side];

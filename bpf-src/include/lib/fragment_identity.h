@@ -47,7 +47,7 @@ static __always_inline __u64 fragment_owner(const struct packet *packet, __u32 h
 }
 
 /*
- * Takes a number for a sender; returns false where another one has it, or the sender itself, unless it chose the number
+ * Claims a number for a sender; returns false where another one has it, or the sender itself, unless it chose the number
  * again. A local function: the key stays where it is, since the call chain has no room for a copy.
  */
 __local int fragment_claim(const struct fragment6_key *key, const struct packet *packet, bool chosen)
@@ -124,7 +124,7 @@ __global int fragment_known_number(const struct packet *packet, __be32 id_be)
 	return (int)(fragment_sender(packet) == FRAGMENT_OF_NODE ? id_be : fragment_crowd_number(packet, id_be));
 }
 
-/* Has later fragments of a datagram get a number, or none, so that that of an earlier datagram ends. */
+/* Sets the number of later fragments of a datagram, or none, so that that of an earlier datagram ends. */
 __global int fragment_keep_number(const struct packet *packet, __be32 id_be, __u64 number)
 {
 	struct fragment6_key key;
@@ -224,7 +224,7 @@ static __always_inline int fragment6_renumber(struct __sk_buff *skb, const struc
 }
 
 /*
- * Gives a packet that leaves with these addresses, if it is a fragment or may be split, the number of its datagram; returns
+ * Numbers a packet that leaves with these addresses, if it is a fragment or may be split; returns
  * whether it failed. packet: as its sender knows it.
  */
 __global int fragment_renumber(struct __sk_buff *skb, const struct packet *packet, const union address *outer,

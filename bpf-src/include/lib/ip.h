@@ -16,7 +16,7 @@
 
 #define OUTER_HOPS 64 /* of headers in which packets are encapsulated */
 
-/* Has a lookup find the route of packets of a traffic class, which rules and routes may be for. */
+/* Sets the traffic class of a route lookup, which rules and routes may depend on. */
 static __always_inline void route_set_class(struct bpf_fib_lookup *route, bool ipv4, __u32 traffic_class)
 {
 	if (ipv4)

@@ -103,7 +103,7 @@ static __always_inline bool device_has_address(__u8 family, __u32 ifindex)
 	return address.halves[0] || address.halves[1];
 }
 
-/* Takes the address of a device for a flow that leaves by it; a device without one leaves the flow its own. */
+/* Chooses the address of a device for a flow that leaves by it; a device without one leaves the flow its own. */
 static __always_inline void masquerade_by(struct judgement *judgement, __u8 family, __u32 ifindex)
 {
 	const struct device_entry *device = bpf_map_lookup_elem(&devices, &ifindex);
@@ -445,7 +445,7 @@ __global int masquerade_lost_leg(const struct packet *packet, const struct connt
 	return !second || !leg_is_of_packet(second, packet);
 }
 
-/* Gives the second leg the verdict of the first, which judge_scratch has and the packet has renewed. */
+/* Copies to the second leg the verdict of the first, which judge_scratch has and the packet has renewed. */
 __global int masquerade_renew(const struct packet *packet, __u32 source_side)
 {
 	struct judge_scratch *memory = scratch();

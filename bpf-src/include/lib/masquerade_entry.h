@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* Tells the conntrack entries of masqueraded flows (lib/masquerade.h). */
+/* Updates the conntrack entries of masqueraded flows (lib/masquerade.h). */
 #ifndef AGENT_LIB_MASQUERADE_ENTRY_H
 #define AGENT_LIB_MASQUERADE_ENTRY_H
 

@@ -126,7 +126,7 @@ __global int masquerade_lost_answer(struct __sk_buff *skb, const struct packet *
 
 #define MASQUERADE_NONE -1 /* in the place of a drop reason: the packet is of no masqueraded flow */
 
-/* Gives an answer that the quick parser does not read the address of its workload; returns a drop reason. */
+/* Restores the workload's address in a reply that the quick parser does not read; returns a drop reason. */
 __global int masquerade_answer(struct __sk_buff *skb, const struct packet *packet)
 {
 	const __u64 now = now_ns();
@@ -163,7 +163,7 @@ static __always_inline bool masquerade_is_met(const struct __sk_buff *skb, const
 }
 
 /*
- * Gives a packet that leaves by a device the address of this node; returns a drop reason. What an endpoint program has
+ * Masquerades a packet that leaves by a device; returns a drop reason. What an endpoint program has
  * sent has the tuple of the second leg already, which rewrites nothing that leaves.
  */
 __global int masquerade_leaving(struct __sk_buff *skb, const struct packet *packet)
@@ -198,7 +198,7 @@ static __always_inline bool packet_is_of_node(const struct packet *packet)
 }
 
 /*
- * Takes a fragment of this node's own datagrams, or one whose first fragment is not known; returns a drop reason. Of a
+ * Handles a fragment of this node's own datagrams, or one whose first fragment is not known; returns a drop reason. Of a
  * workload that one would leave with its own address.
  */
 __global int masquerade_fragment(struct __sk_buff *skb, const struct packet *packet)

@@ -80,7 +80,7 @@ static __always_inline __u32 entry_translates(const struct conntrack_entry *entr
 	return node_config.enable_nat46 ? entry->flags >> (20 + side) & 1 : 0;
 }
 
-/* Has to_endpoint translate a packet, as it is, that goes to the workload of an interface. */
+/* Marks a packet for translation by to_endpoint that goes to the workload of an interface. */
 static __always_inline int deliver_to_translation(struct __sk_buff *skb, __u32 ifindex)
 {
 	skb->tc_index = PACKET_TO_TRANSLATE;

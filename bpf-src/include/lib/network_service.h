@@ -185,7 +185,7 @@ static __always_inline bool network_is_relayed(void)
 }
 
 /*
- * Gives a packet that leaves by a device, and comes through the stack, the source that its receiver knows; returns
+ * Restores the source that the receiver knows in a packet that leaves by a device, and comes through the stack; returns
  * whether it failed.
  */
 __global int network_translate_back(struct __sk_buff *skb, struct packet *packet)

@@ -125,7 +125,7 @@ static __always_inline int own_relay_advance(struct __sk_buff *skb, struct connt
 	return change;
 }
 
-/* Has a flow to a backend outside take the route of the packets of the class that this one has. */
+/* Moves a flow to a backend outside to the route of this packet's traffic class. */
 static __always_inline void own_relay_follow_class(struct __sk_buff *skb, struct conntrack_entry *entry,
 						   enum conntrack_side side, __u8 family)
 {
@@ -154,7 +154,7 @@ __global int own_relay_quickly(struct __sk_buff *skb, const struct endpoint_entr
 	return own_relay_forward(skb, endpoint, way, family);
 }
 
-/* Has judge_scratch show what the client would have sent to the backend without the translation. side: the client's. */
+/* Sets judge_scratch to what the client would have sent to the backend without the translation. side: the client's. */
 __global int own_relay_show(const struct packet *packet, const struct conntrack_entry *entry, __u32 from_client)
 {
 	struct judge_scratch *memory = scratch();
@@ -184,7 +184,7 @@ static __always_inline void own_relay_settle(struct conntrack_entry *entry, __u3
 	WRITE_ONCE(entry->generation, flow->generation);
 }
 
-/* Gives the verdict of the entry of a client's packets to that of the answers; judge_scratch shows one to the backend. */
+/* Copies the verdict of the entry of a client's packets to that of the replies; judge_scratch shows one to the backend. */
 __global int own_relay_renew_answers(const struct conntrack_entry *entry)
 {
 	struct judge_scratch *memory = scratch();
@@ -379,7 +379,7 @@ static __always_inline bool own_relay_turns(struct flow *flow, __u32 endpoint_id
 	return flow_find_endpoint(flow, PACKET_SOURCE) || flow_find_endpoint(flow, PACKET_DESTINATION);
 }
 
-/* Gives a packet that has opened its flow, and is sent on, the number of its datagram; returns the action. */
+/* Numbers a packet that has opened its flow, and is sent on; returns the action. */
 static __always_inline int own_relay_number(struct __sk_buff *skb, const struct packet *packet, int action)
 {
 	const struct conntrack_entry *entry = conntrack_find(packet);

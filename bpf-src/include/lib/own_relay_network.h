@@ -43,7 +43,7 @@ __global int own_answer_ask(const struct packet *packet, struct conntrack_entry 
 	return own_relay_ask(entry, 1 - (side & 1));
 }
 
-/* Has an answer show the backend's peer as the policy knows the flow. */
+/* Sets the backend's peer in a reply as the policy knows the flow. */
 static __always_inline void own_answer_show(struct packet *packet, const struct conntrack_entry *entry)
 {
 	copy_address(&packet->destination, entry->packets);

@@ -158,7 +158,7 @@ __global int redirect_open(struct __sk_buff *skb, const struct packet *packet, s
 }
 
 /*
- * Gives the entry of the client and the proxy the identities that the flow has, whose entry a packet has renewed: the
+ * Copies to the entry of the client and the proxy the identities of the flow, whose entry a packet has renewed: the
  * proxy judges by them.
  */
 __global int redirect_renew_leg(const struct packet *packet, const struct conntrack_entry *flow)
@@ -304,7 +304,7 @@ __global int redirect_deliver(struct __sk_buff *skb, const struct packet *packet
 	return tells ? REDIRECT_TELLS : DROP_NONE;
 }
 
-/* Has judge_scratch show the packet of a proxy's socket as one of the client; returns whether there is one. */
+/* Sets judge_scratch to the packet of a proxy's socket as one of the client; returns whether there is one. */
 __global int redirect_show_client(const struct packet *packet)
 {
 	const struct redirect_socket *socket;
@@ -353,7 +353,7 @@ __global int redirect_find_flow(__u32 endpoint_id, __u64 now)
 	return true;
 }
 
-/* Has the flow, whose entry is copied, send what the server answers to a socket of the proxy; returns a drop reason. */
+/* Directs the server's replies of the flow, whose entry is copied, to a socket of the proxy; returns a drop reason. */
 __global int redirect_set_socket(const struct packet *packet)
 {
 	struct judge_scratch *memory = scratch();
@@ -395,7 +395,7 @@ __global int redirect_open_socket(const struct packet *packet, __u64 now)
 #define REDIRECT_UNKNOWN -1 /* in the place of a drop reason: the packet is of no proxy, or of no client of one */
 
 /*
- * Gives the first packet that a proxy's socket sends to an endpoint the source of the client; returns a drop reason or
+ * Sets the client's source in the first packet that a proxy's socket sends to an endpoint; returns a drop reason or
  * REDIRECT_UNKNOWN.
  */
 __global int redirect_join(struct __sk_buff *skb, const struct packet *packet, __u32 endpoint_id, __u64 now)

@@ -72,7 +72,7 @@ __global int relay_rewrite(struct __sk_buff *skb, const struct packet *packet, c
 	return !other || packet_rewrite(skb, packet, entry) || packet_rewrite(skb, packet, other);
 }
 
-/* Gives a packet whose addresses the entry rewrites, both, the number of its datagram; returns whether it failed. */
+/* Numbers a packet of which the entry rewrites both addresses; returns whether it failed. */
 static __always_inline bool relay_renumber(struct __sk_buff *skb, const struct packet *packet,
 					   const struct conntrack_entry *entry)
 {
@@ -247,7 +247,7 @@ __global int relay_refuse_quickly(struct __sk_buff *skb, __u32 family, __u32 dev
 	return relay_refuse(skb, &packet, device, outer);
 }
 
-/* Has packets of a traffic class to a side of the flow leave by a device. */
+/* Sets the device by which packets of a traffic class to a side of the flow leave. */
 static __always_inline void relay_set_device(struct conntrack_entry *entry, enum conntrack_side to, __u32 device,
 					     __u32 traffic_class)
 {
@@ -269,7 +269,7 @@ __global int relay_refresh(struct __sk_buff *skb, struct conntrack_entry *entry,
 	return 0;
 }
 
-/* Has a flow take the route of the packets of another class; the packet is not rewritten yet. */
+/* Moves a flow to the route of the packets of another class; the packet is not rewritten yet. */
 __global int relay_change_class(struct __sk_buff *skb, struct conntrack_entry *entry, __u32 side, __u32 family,
 				__u32 traffic_class)
 {

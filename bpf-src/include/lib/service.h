@@ -127,7 +127,7 @@ static __always_inline bool service_draw(const struct service_entry *service, __
 	return true;
 }
 
-/* Takes the backend of a number from the service's table; returns whether the service has one. */
+/* Looks up the backend of a number from the service's table; returns whether the service has one. */
 static __always_inline bool service_find(const struct service_entry *service, __u32 number, struct end *backend)
 {
 	struct service_table_key key = { .service_id = service->service_id };

@@ -21,7 +21,7 @@ struct device_entry {
 _Static_assert(sizeof(struct device_entry) == 24, "device_entry");
 
 /*
- * Has the interface index of each device with from_network on it, by which the answers of a flow come in: what leaves
+ * The interface index of each device with from_network on it, by which the answers of a flow come in: what leaves
  * by another device is forwarded by the stack in both directions. The agent adds a device after it has attached the
  * program, and removes it before it detaches it.
  */

@@ -82,7 +82,7 @@ final class JmhRun {
     return flags;
   }
 
-  /** Has recordings of the JVM go to a folder beside the results, unless another one is given. */
+  /** Directs recordings of the JVM to a folder beside the results, unless another one is given. */
   private static List<String> withFolder(List<String> arguments, Path file) {
     final List<String> all = new ArrayList<>(arguments);
     for (int i = 1; i < all.size(); i++) {

@@ -17,7 +17,7 @@ final class RoutedDevice {
 
   private RoutedDevice() {}
 
-  /** Has the namespace forward packets to the network by the device. */
+  /** Makes the namespace forward packets to the network by the device. */
   static void route(NetworkNamespace host, String device) throws Exception {
     host.ip("address add " + OWN.ipv4() + "/24 dev " + device);
     host.ip("-6 address add " + OWN.ipv6() + "/64 dev " + device + " nodad");

@@ -40,7 +40,7 @@ final class TrafficLoad implements AutoCloseable {
     server.namespace().start("bench-server", this::serve);
   }
 
-  /** Has the client connect to another address, by which it reaches the server, too. */
+  /** Makes the client connect to another address, by which it reaches the server, too. */
   TrafficLoad by(String address, int port) {
     target = new InetSocketAddress(address, port);
     return this;

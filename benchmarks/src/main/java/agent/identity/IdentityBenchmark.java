@@ -22,7 +22,7 @@ public class IdentityBenchmark {
   private final List<LabelSet> labels = new ArrayList<>();
   private int next;
 
-  /** Gives an identity to each label set. */
+  /** Acquires an identity for each label set. */
   @Setup
   public void acquireAll() {
     for (int i = 0; i < IDENTITIES; i++) {
@@ -48,7 +48,7 @@ public class IdentityBenchmark {
     return identities.find(labels.get(next())).orElseThrow();
   }
 
-  /** Takes a further reference to an identity and gives it back, another one each time. */
+  /** Acquires a further reference to an identity and releases it, another one each time. */
   @Benchmark
   public boolean acquireAndRelease() {
     final Identity identity = identities.acquire(labels.get(next())).join();

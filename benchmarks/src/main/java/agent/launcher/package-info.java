@@ -1,2 +1,2 @@
-/** Gives the benchmarks the daemon's own default configuration. */
+/** Passes the benchmarks the daemon's own default configuration. */
 package agent.launcher;

@@ -179,7 +179,7 @@ public final class ConntrackGc implements Agent {
     void onRoundEnd();
   }
 
-  /** Has rounds look for flows to addresses, which are in the map of watched addresses. */
+  /** Makes rounds look for flows to addresses, which are in the map of watched addresses. */
   public interface Watch {
     /** Looks for none. */
     Watch NONE =

@@ -31,7 +31,7 @@ public final class DirectoryLock implements AutoCloseable {
   }
 
   /**
-   * Takes the lock, without waiting.
+   * Acquires the lock, without waiting.
    *
    * @param directory an existing directory, not a symbolic link
    * @return the lock; empty where another process holds it

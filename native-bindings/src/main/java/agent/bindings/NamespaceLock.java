@@ -20,7 +20,7 @@ public final class NamespaceLock implements AutoCloseable {
   }
 
   /**
-   * Takes the lock, without waiting.
+   * Acquires the lock, without waiting.
    *
    * @param name name of the lock
    * @return the lock; empty where another process holds it

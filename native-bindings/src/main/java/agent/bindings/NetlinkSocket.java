@@ -179,7 +179,7 @@ public final class NetlinkSocket implements AutoCloseable {
     }
   }
 
-  /** Lets the kernel assign a port id, without which the socket receives no events. */
+  /** Makes the kernel assign a port id, without which the socket receives no events. */
   private void bind() {
     sender.set(JAVA_SHORT, 0, (short) AF_NETLINK);
     final int result = LibC.bind(state, fd, sender);

@@ -48,8 +48,8 @@ public final class OwnSockets {
   private OwnSockets() {}
 
   /**
-   * Has a program judge what the sockets get that are bound to an address and one of some ports, in
-   * the place of another one that they had (SO_ATTACH_BPF, socket(7)).
+   * Makes a program judge what the sockets get that are bound to an address and one of some ports,
+   * in the place of another one that they had (SO_ATTACH_BPF, socket(7)).
    *
    * @param filter of the type of socket filters
    * @param protocol the number of the IP protocol

@@ -27,9 +27,9 @@ public final class ProcessAttributes {
   private ProcessAttributes() {}
 
   /**
-   * Has the processes that this thread starts from now on gain no rights, whatever they execute
-   * (prctl(2), PR_SET_NO_NEW_PRIVS), in any of their threads; they inherit no capability from this
-   * thread but those of its user. Other threads of this process are as they were.
+   * Prevents the processes that this thread starts from now on from gaining rights, whatever they
+   * execute (prctl(2), PR_SET_NO_NEW_PRIVS), in any of their threads; they inherit no capability
+   * from this thread but those of its user. Other threads of this process are as they were.
    *
    * @throws BindingsException where the kernel refuses
    */
@@ -60,7 +60,7 @@ public final class ProcessAttributes {
   }
 
   /**
-   * Gives up what root may do, for good and in all threads: user and group become others, and with
+   * Drops the rights of root, for good and in all threads: user and group become others, and with
    * the user 0 all capabilities go (capabilities(7)). The C library has every thread make the call.
    *
    * @param id the number of the user and of the group; not 0
@@ -76,7 +76,7 @@ public final class ProcessAttributes {
   }
 
   /**
-   * Has the kernel end this process as soon as the thread ends that started it (prctl(2),
+   * Makes the kernel end this process as soon as the thread ends that started it (prctl(2),
    * PR_SET_PDEATHSIG). A change of the user undoes it.
    *
    * @throws BindingsException where the kernel refuses

@@ -30,7 +30,7 @@ public final class ThreadScheduling {
   private ThreadScheduling() {}
 
   /**
-   * Has the calling thread run as soon as it is woken, though others of its control group use the
+   * Makes the calling thread run as soon as it is woken, though others of its control group use the
    * processors: it has a short slice, and weighs more than they do.
    *
    * @param nice how much it weighs: below 0, -20 is the most

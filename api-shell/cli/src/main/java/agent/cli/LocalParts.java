@@ -33,7 +33,7 @@ public interface LocalParts {
         }
       };
 
-  /** Takes the entries of a map. */
+  /** Receives the entries of a map. */
   @FunctionalInterface
   interface EntryVisitor {
     /**

@@ -3,7 +3,7 @@ package agent.cli;
 import agent.client.MonitorEvent.Lost;
 import java.io.PrintStream;
 
-/** Tells on standard error how many events were lost since the last time. */
+/** Reports on standard error how many events were lost since the last time. */
 final class LostLines {
   private final PrintStream err;
   private Lost before = new Lost(0, 0);

@@ -208,7 +208,7 @@ final class MonitorCommand {
     return lines.of(event);
   }
 
-  /** Tells on standard error how many more are lost. */
+  /** Reports on standard error how many more events were lost. */
   void tell(MonitorEvent.Lost now) {
     rate.erase();
     lost.tell(now);

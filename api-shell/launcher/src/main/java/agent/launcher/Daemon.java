@@ -186,8 +186,8 @@ final class Daemon implements AutoCloseable {
   }
 
   /**
-   * Takes the locks, of the state directory first where it has one; returns what the previous run
-   * stored. Where there is no state, maps of a previous run prove that there was one.
+   * Acquires the locks, of the state directory first where it has one; returns what the previous
+   * run stored. Where there is no state, maps of a previous run prove that there was one.
    */
   private AgentState lock() throws InterruptedException {
     checkDescriptorLimit();
@@ -231,7 +231,7 @@ final class Daemon implements AutoCloseable {
     return created;
   }
 
-  /** Has policy follow services and names; what endpoints that are gone looked up is forgotten. */
+  /** Makes policy follow services and names; forgets lookups of removed endpoints. */
   private void start(
       Names names, Services services, EndpointConductor conductor, DatapathManager datapath) {
     final PolicyService policy = conductor.policy();
@@ -282,7 +282,7 @@ final class Daemon implements AutoCloseable {
     return monitor;
   }
 
-  /** Has the API answer while the agent starts, and serves the metrics that there are by now. */
+  /** Starts the API during the start of the agent, and serves the metrics that exist so far. */
   private ApiConnectionView serveStarting(DaemonRoutes routes) throws IOException {
     server = keep(ApiServer.start(settings.api(events), routes.starting()));
     final ApiConnectionView connections =
@@ -352,7 +352,7 @@ final class Daemon implements AutoCloseable {
     return controller;
   }
 
-  /** Takes over what can change while the agent runs; the log is not among it. */
+  /** Applies the options that can change while the agent runs, except those of the log. */
   void apply(Settings changed) {
     configure(changed.runtimeOptions());
     server.limit(changed.rateLimits());
@@ -476,7 +476,7 @@ final class Daemon implements AutoCloseable {
             });
   }
 
-  /** Lets the group of the socket enter the state directory where the socket is in it. */
+  /** Allows the group of the socket enter the state directory where the socket is in it. */
   private void openToSocketGroup(Path state) throws IOException {
     if (state.equals(settings.socketPath().getParent())) {
       Files.setPosixFilePermissions(state, PosixFilePermissions.fromString("rwxr-xr-x"));

@@ -8,7 +8,7 @@ import java.util.concurrent.ExecutionException;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
-/** Has the endpoints of the previous run restored, and logs what became of them. */
+/** Restores the endpoints of the previous run, and logs the result. */
 final class EndpointRestoration {
   private static final Logger LOGGER = LogManager.getLogger(EndpointRestoration.class);
 

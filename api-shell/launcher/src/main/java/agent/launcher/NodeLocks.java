@@ -39,7 +39,7 @@ final class NodeLocks implements AutoCloseable {
   }
 
   /**
-   * Takes both locks. Creates the folder of the pins, and mounts the BPF file system, where they
+   * Acquires both locks. Creates the folder of the pins, and mounts the BPF file system, where they
    * are missing; changes nothing else.
    *
    * @param bpfRoot {@code --bpf-root}
@@ -63,7 +63,7 @@ final class NodeLocks implements AutoCloseable {
   }
 
   /**
-   * Takes both locks where an agent has ever run, and creates and changes nothing.
+   * Acquires both locks where an agent has ever run, and creates and changes nothing.
    *
    * @param bpfRoot {@code --bpf-root}
    * @throws AlreadyInUseException where an agent holds one of them
@@ -77,8 +77,8 @@ final class NodeLocks implements AutoCloseable {
   }
 
   /**
-   * Takes the lock of the network namespace. Every user may bind its address: the lock counts only
-   * where root holds it, so that no other user can keep the agent from starting.
+   * Acquires the lock of the network namespace. Every user may bind its address: the lock counts
+   * only where root holds it, so that no other user can keep the agent from starting.
    */
   private static Optional<NamespaceLock> takeNamespace() throws InterruptedException {
     for (int tries = 0; tries < NAMESPACE_TRIES; tries++) {

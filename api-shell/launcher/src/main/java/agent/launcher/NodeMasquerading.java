@@ -108,7 +108,7 @@ final class NodeMasquerading {
     return isOn && ofRules == Mode.DISABLED && routing.get().bypassesStack() ? Mode.BPF : ofRules;
   }
 
-  /** Has the shares of ports tell what the rules refuse, too. */
+  /** Adds what the rules refuse to the shares of ports. */
   void addRefusals(PortShares shares) {
     shares.addRules(() -> rules.refused().overShare(), () -> rules.refused().withoutPort());
   }

@@ -128,9 +128,9 @@ final class NodeProxies implements AutoCloseable {
   }
 
   /**
-   * Has what the proxies have open obey the policies that are published now. Completes when that is
-   * so, or after a time in which a proxy does not answer; does not fail. Calls during a pass share
-   * the next one.
+   * Enforces the published policies on what the proxies have open. Completes when that is so, or
+   * after a time in which a proxy does not answer; does not fail. Calls during a pass share the
+   * next one.
    */
   synchronized CompletableFuture<Void> enforce() {
     if (firstPorts.isEmpty()) {

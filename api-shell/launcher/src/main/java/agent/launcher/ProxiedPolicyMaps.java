@@ -16,7 +16,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.function.Supplier;
 
 /**
- * Has a proxy run before a policy map sends flows to it, so that the first connection after a rule
+ * Starts a proxy before a policy map sends flows to it, so that the first connection after a rule
  * does not wait for one. Writes keep their order, also those that need none.
  */
 final class ProxiedPolicyMaps implements PolicyMapProxy {

@@ -10,7 +10,7 @@ import java.util.function.IntConsumer;
 import java.util.stream.Collectors;
 
 /**
- * Tells the owners of what is kept by the id of an endpoint that the endpoint is removed, before
+ * Notifies the owners of what is kept by the id of an endpoint that the endpoint is removed, before
  * another one can have its id. Called by the thread of the endpoints.
  */
 final class RemovedEndpoints implements Consumer<EndpointSnapshot> {

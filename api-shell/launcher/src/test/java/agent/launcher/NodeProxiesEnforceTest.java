@@ -53,7 +53,7 @@ class NodeProxiesEnforceTest {
     bench.close();
   }
 
-  /** Has each pass wait in its question for the connection. */
+  /** Makes each pass wait in its question for the connection. */
   private void block() {
     bench.admits =
         () -> {

@@ -51,7 +51,8 @@ class ProxyTrafficTest {
   }
 
   /**
-   * Has everything that comes to a proxy be of a flow of the endpoint that its policy redirects.
+   * Makes everything that comes to a proxy part of a flow of the endpoint that its policy
+   * redirects.
    */
   private void open(RedirectKind kind, int protocol, int port) {
     final IpAddress address = IpAddress.parse("127.0.0.1");

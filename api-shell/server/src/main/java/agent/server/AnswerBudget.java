@@ -38,13 +38,13 @@ public final class AnswerBudget {
   /** The share of one answer. */
   @FunctionalInterface
   public interface Share extends AutoCloseable {
-    /** Gives the share back. */
+    /** Returns the share. */
     @Override
     void close();
   }
 
   /**
-   * Takes the share of an answer; waits while there is none.
+   * Acquires the share of an answer; waits while none is free.
    *
    * @param size its units
    * @throws HttpRefusal 503 where there is none in time

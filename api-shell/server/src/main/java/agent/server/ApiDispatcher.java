@@ -187,7 +187,7 @@ final class ApiDispatcher implements HttpHandler {
     }
   }
 
-  /** Takes the share of a request, and returns what runs it. */
+  /** Acquires the share of a request, and returns the executor that runs it. */
   private Executor executor(HttpServerExchange exchange, Route route) {
     final UnixStreamConnection connection = connection(exchange);
     connection.watchHangup();
@@ -445,7 +445,7 @@ final class ApiDispatcher implements HttpHandler {
       return isCompressed ? new DecodedBody(sent, maxBytes, share) : sent;
     }
 
-    /** Gives the share of the budget back: what was decoded is no longer needed. */
+    /** Returns the share of the budget: what was decoded is no longer needed. */
     @Override
     public void close() {
       if (share != null) {

@@ -48,7 +48,7 @@ final class BodyBudget {
 
     private Share() {}
 
-    /** Tells how much was read: a body of unknown length may turn out to be a large one. */
+    /** Counts what was read: a body of unknown length may turn out to be a large one. */
     void read(long bytes) {
       if (bytes > SMALL_BYTES && from == small) {
         close();
@@ -71,7 +71,7 @@ final class BodyBudget {
       taken = wanted;
     }
 
-    /** Gives the share back. */
+    /** Returns the share. */
     @Override
     public void close() {
       if (from != null) {
@@ -82,7 +82,7 @@ final class BodyBudget {
   }
 
   /**
-   * Takes the share of a body; waits while there is none.
+   * Acquires the share of a body; waits while none is free.
    *
    * @param contentLength its length, or -1
    * @throws HttpRefusal 503 where there is none in time

@@ -60,7 +60,7 @@ public final class RateLimits {
   }
 
   /**
-   * Takes a token.
+   * Consumes a token.
    *
    * @return 0, or the seconds after which the next call may come
    */

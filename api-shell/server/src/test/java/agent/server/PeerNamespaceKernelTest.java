@@ -81,7 +81,7 @@ class PeerNamespaceKernelTest {
     return all;
   }
 
-  /** Has processes of one other container ask for rules, and returns once so many are refused. */
+  /** Makes processes of one other container ask for rules, and returns once so many are refused. */
   private void hog(int requests, int refused) throws IOException {
     final String script =
         "i=0; while [ $i -lt " + requests + " ]; do " + READ + "policy & i=$((i+1)); done; wait";

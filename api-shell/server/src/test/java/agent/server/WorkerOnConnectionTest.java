@@ -62,7 +62,7 @@ class WorkerOnConnectionTest {
     SleepingIoThread.await(source.getIoThread());
   }
 
-  /** Tells that bytes may be read, and reads none. */
+  /** Records that bytes are readable, and reads none. */
   private record Recorder(BlockingQueue<Thread> readers) implements ReadReadyHandler {
     @Override
     public void readReady() {

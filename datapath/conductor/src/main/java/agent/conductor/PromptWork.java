@@ -35,14 +35,14 @@ public final class PromptWork {
     };
   }
 
-  /** Has the calling thread be preferred, for which packets of workloads wait. */
+  /** Raises the priority of the calling thread, for which packets of workloads wait. */
   public static void prefer() {
     prefer(LOOKUPS);
   }
 
   /**
-   * Has threads of another process be preferred, for which packets of workloads wait and which may
-   * not do so by themselves.
+   * Raises the priority of threads of another process, for which packets of workloads wait and
+   * which may not raise it themselves.
    *
    * @param threads the threads of the process: its folder {@code task} of proc(5)
    * @param name the name of the threads
@@ -71,7 +71,7 @@ public final class PromptWork {
     }
   }
 
-  /** Has the calling thread be preferred, which changes what is enforced. */
+  /** Raises the priority of the calling thread, which changes what is enforced. */
   public static void preferChanges() {
     prefer(CHANGES);
   }

@@ -55,7 +55,9 @@ final class FoundNames {
     return queue.isEmpty();
   }
 
-  /** Takes what waits, so many at most that the thread goes on with its other work. */
+  /**
+   * Removes and returns what waits, at most so many that the thread goes on with its other work.
+   */
   List<Found> take() {
     final List<Found> group = new ArrayList<>();
     Found next = queue.poll();

@@ -47,7 +47,7 @@ final class HeldAddresses {
     this.shares = shares;
   }
 
-  /** Takes the addresses of a lookup that is over. */
+  /** Adds the addresses of a lookup that has expired. */
   void add(NameLookup lookup) {
     if (most == 0) {
       lost.accept(lookup.name());
@@ -91,7 +91,7 @@ final class HeldAddresses {
   }
 
   /**
-   * Gives up the addresses of a lookup, which has them for its own time now.
+   * Drops the addresses of a lookup that was renewed.
    *
    * @return whether one was held
    */
@@ -118,7 +118,7 @@ final class HeldAddresses {
     drop(key);
   }
 
-  /** Gives up some addresses and returns the lookups that they are of. */
+  /** Drops some addresses and returns their lookups. */
   List<NameLookup> remove(Predicate<NameLookup> which) {
     final List<NameLookup> removed = all().stream().filter(which).toList();
     for (final NameLookup one : removed) {
@@ -141,7 +141,7 @@ final class HeldAddresses {
   }
 
   /**
-   * Takes the result of the last search, for some of what it looked for. What came since is not
+   * Applies the result of the last search, for some of what it looked for. What came since is not
    * judged by it.
    */
   void found(List<Key> some, Set<IpAddress> used) {

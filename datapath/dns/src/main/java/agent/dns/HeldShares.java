@@ -6,8 +6,9 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 
 /**
- * Tells which endpoints had to give up addresses of names that connections may use, since they held
- * more than their share. The health says so until none has done for half a minute. Thread-safe.
+ * Reports the endpoints that had to give up addresses of names that connections may use, since they
+ * held more than their share. The health says so until none has done for half a minute.
+ * Thread-safe.
  */
 public final class HeldShares implements HealthBoard.Probe {
   /** Its health module. */

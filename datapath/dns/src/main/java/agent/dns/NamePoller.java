@@ -71,7 +71,7 @@ final class NamePoller {
   }
 
   /**
-   * Takes the answers that have come, and begins lookups that are due. Waits for nothing.
+   * Processes the answers that have come, and begins lookups that are due. Waits for nothing.
    *
    * @param nowMs a clock that does not go back
    * @param names the names to look up from now on
@@ -146,7 +146,7 @@ final class NamePoller {
     }
   }
 
-  /** Has names looked up at once. */
+  /** Looks names up at once. */
   void again(Collection<String> names, long nowMs) {
     for (final String name : names) {
       final Poll poll = polls.get(name);

@@ -23,7 +23,7 @@ final class NameThread implements Executor, AutoCloseable {
   private final ReentrantLock turn = new ReentrantLock();
 
   /**
-   * Has the thread do something.
+   * Runs a task on the thread.
    *
    * @throws RejectedExecutionException after the end
    */

@@ -64,22 +64,22 @@ final class NameWriter implements AutoCloseable {
     nextSyncMs = clockMs.getAsLong();
   }
 
-  /** Has a lookup with new addresses stored by the next {@link #write}. */
+  /** Makes a lookup with new addresses stored by the next {@link #write}. */
   void add(NameLookup lookup) {
     unsaved.add(lookup);
   }
 
-  /** Has all lookups stored in {@link #DELAY}. */
+  /** Stores all lookups in {@link #DELAY}. */
   void changed() {
     changed(DELAY.toMillis() / 2);
   }
 
-  /** Has all lookups stored soon: what is gone must not come back with the next run. */
+  /** Stores all lookups soon: what is gone must not come back with the next run. */
   void changedSoon() {
     changed(SOON_MS);
   }
 
-  /** Has all lookups stored at once. */
+  /** Stores all lookups at once. */
   void changedNow() {
     changed(0);
   }
@@ -122,7 +122,7 @@ final class NameWriter implements AutoCloseable {
   }
 
   /**
-   * Has everything that was appended come to the disk, on another thread, unless that was done a
+   * Syncs everything that was appended to the disk, on another thread, unless that was done a
    * moment ago: the next call does it then. No caller waits for it: a process that is killed loses
    * nothing that is appended, and after a crash of the node its workloads look up their names
    * again.

@@ -74,11 +74,11 @@ public final class Names implements AutoCloseable {
   private boolean isEnforcing;
   private long enforceAtMs;
 
-  /** Has the rules use other addresses. */
+  /** Makes the rules use other addresses. */
   @FunctionalInterface
   public interface Enforcement {
     /**
-     * Gives names other addresses.
+     * Replaces the addresses of names.
      *
      * @param changed names with all addresses that they have now; none for a name that is gone
      * @return completes when the kernel has them
@@ -204,7 +204,7 @@ public final class Names implements AutoCloseable {
   }
 
   /**
-   * Takes what an endpoint looked up; any thread may call, and does not wait for work of another,
+   * Records what an endpoint looked up; any thread may call, and does not wait for work of another,
    * which takes the answer over. What comes at the same time is stored and enforced together.
    *
    * @param endpointId the endpoint; 0: none of this node
@@ -408,7 +408,7 @@ public final class Names implements AutoCloseable {
   }
 
   /**
-   * Has the rules use what is pending, unless another change is on its way.
+   * Makes the rules use what is pending, unless another change is on its way.
    *
    * @param isStored whether all of it is stored; otherwise addresses go, and none come
    */

@@ -55,7 +55,7 @@ public final class ResolverFile implements Supplier<List<InetSocketAddress>> {
     }
   }
 
-  /** Takes addresses alone: a name would have to be looked up. */
+  /** Accepts addresses alone: a name would have to be looked up. */
   private static void add(List<InetSocketAddress> servers, String text) {
     try {
       if (text.indexOf(':') >= 0 || Address.isDottedQuad(text)) {

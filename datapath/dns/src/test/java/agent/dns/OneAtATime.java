@@ -17,7 +17,7 @@ public final class OneAtATime {
   private int count;
 
   /**
-   * Has threads give work at the same time.
+   * Makes threads submit work at the same time.
    *
    * @param given takes a piece of work and the number of the thread, from 0 on
    */

@@ -170,9 +170,7 @@ final class PolicyCommits {
     }
   }
 
-  /**
-   * Takes a commit back that the kernel refused, so that nothing of it is there after a restart.
-   */
+  /** Undoes a commit that the kernel refused, so that nothing of it is there after a restart. */
   private CompletableFuture<Void> undo(
       List<Waiting> part, PolicyCommit commit, RuntimeException failure) {
     final long revision = commit.update().revision();

@@ -46,7 +46,7 @@ public interface PolicyService {
   List<SelectorListing> selectors();
 
   /**
-   * Gives names other addresses.
+   * Replaces the addresses of names.
    *
    * @param changed names, with a dot at the end, and all addresses that they have now; none for a
    *     name that is gone
@@ -55,7 +55,7 @@ public interface PolicyService {
   CompletableFuture<Void> names(Map<String, ? extends Collection<IpAddress>> changed);
 
   /**
-   * Gives the backends of services other addresses; calls take effect in their order.
+   * Replaces the addresses of the backends of services; calls take effect in their order.
    *
    * @param changed names of services, and all addresses that their backends have now; none for a
    *     name that no service has

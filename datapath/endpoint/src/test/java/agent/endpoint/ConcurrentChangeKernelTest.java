@@ -341,7 +341,7 @@ class ConcurrentChangeKernelTest {
     }
   }
 
-  /** Gives an endpoint its labels in the one state; those of the other are noted only. */
+  /** Sets the labels of an endpoint in the one state; those of the other are noted only. */
   private void relabel(int id, LabelSet inOne, LabelSet inOther) {
     node.relabel(id, inOne);
     states[0].labels(id, inOne);

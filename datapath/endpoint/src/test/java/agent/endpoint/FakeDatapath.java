@@ -74,7 +74,7 @@ final class FakeDatapath implements EndpointProxy, PolicyMapProxy, IpcacheProxy 
     return answer;
   }
 
-  /** Gives the answers that wait; returns how many these were. */
+  /** Releases the answers that wait; returns their number. */
   int answerHeld() {
     final List<Runnable> answers = List.copyOf(held);
     held.clear();

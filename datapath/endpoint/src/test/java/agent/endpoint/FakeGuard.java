@@ -61,7 +61,7 @@ final class FakeGuard implements DeviceProxy {
         : CompletableFuture.failedFuture(new OperationException(failure));
   }
 
-  /** Gives the answers that wait. */
+  /** Releases the answers that wait. */
   void answerHeld() {
     held.forEach(answer -> answer.complete(null));
     held.clear();

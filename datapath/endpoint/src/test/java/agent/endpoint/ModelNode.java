@@ -47,7 +47,7 @@ final class ModelNode implements AutoCloseable {
     }
   }
 
-  /** Tells the node that another node has the address, or that none has it. */
+  /** Notifies the node that another node has the address, or that none has it. */
   void setRemoteNode(String address, boolean isThere) {
     final IpcacheEntry entry =
         new IpcacheEntry(Prefix.parse(address), ReservedIdentity.REMOTE_NODE.id(), 0, false);

@@ -82,7 +82,9 @@ final class ProgramVerdicts implements AutoCloseable {
     return new Counted(reason, counted == null);
   }
 
-  /** Has no first fragment send those that wait for it, so that each run is that of one packet. */
+  /**
+   * Makes no first fragment send those that wait for it, so that each run is that of one packet.
+   */
   private void forgetWhatWaits(int ifindex, boolean isSent) {
     owner.key().putInt(0, isSent ? ifindex : ifindex | Integer.MIN_VALUE);
     waiting.delete(owner);

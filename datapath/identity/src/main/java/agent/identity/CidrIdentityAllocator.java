@@ -5,14 +5,14 @@ import agent.types.Refusal;
 import java.util.Optional;
 
 /**
- * Gives identities to CIDRs and to the addresses of names, and counts the references. They are
+ * Allocates identities for CIDRs and to the addresses of names, and counts the references. They are
  * local to the node and never shared, so that every answer is there at once. Any thread may read;
  * changes come from one thread at a time, and listeners hear of them on it before the method
  * returns.
  */
 public interface CidrIdentityAllocator extends IdentityDirectory {
   /**
-   * Takes one reference to the identity of a CIDR: labels {@code cidr:prefix} and {@code
+   * Acquires one reference to the identity of a CIDR: labels {@code cidr:prefix} and {@code
    * reserved:world}. A prefix of length 0 has {@link ReservedIdentity#WORLD_IPV4} or {@link
    * ReservedIdentity#WORLD_IPV6}.
    *
@@ -35,7 +35,7 @@ public interface CidrIdentityAllocator extends IdentityDirectory {
   Identity restore(int id, Prefix prefix);
 
   /**
-   * Takes one reference to the identity of labels.
+   * Acquires one reference to the identity of labels.
    *
    * @param labels as {@link LabelSet#ofNames} gives them for addresses that names have in common,
    *     or {@link LabelSet#ofCidr} for those of a CIDR
@@ -55,7 +55,7 @@ public interface CidrIdentityAllocator extends IdentityDirectory {
   Identity restore(int id, LabelSet labels);
 
   /**
-   * Gives one reference back.
+   * Releases one reference.
    *
    * @param id the identity's number
    * @return whether it was the last one

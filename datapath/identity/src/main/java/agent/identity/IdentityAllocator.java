@@ -7,9 +7,9 @@ import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 
 /**
- * Gives identities to the label sets of endpoints and counts the references of this node. The same
- * labels have the same identity on every node that shares the store, for as long as one of them has
- * a reference. The store may be in this process or on the network.
+ * Allocates identities for the label sets of endpoints and counts the references of this node. The
+ * same labels have the same identity on every node that shares the store, for as long as one of
+ * them has a reference. The store may be in this process or on the network.
  *
  * <p>Changes:
  *
@@ -33,7 +33,7 @@ import java.util.concurrent.CompletableFuture;
  */
 public interface IdentityAllocator extends IdentityDirectory {
   /**
-   * Takes one reference to the identity of an endpoint with these labels. No labels give {@link
+   * Acquires one reference to the identity of an endpoint with these labels. No labels give {@link
    * ReservedIdentity#INIT}; the labels of a reserved identity give that one.
    *
    * @param labels the labels that count for identity, see {@link LabelFilter}
@@ -52,7 +52,7 @@ public interface IdentityAllocator extends IdentityDirectory {
   CompletableFuture<Identity> restore(int id, LabelSet labels);
 
   /**
-   * Gives one reference of this node back. The implementation repeats what fails in the store: the
+   * Releases one reference of this node. The implementation repeats what fails in the store: the
    * future does not fail because of it.
    *
    * @param id the identity's number

@@ -52,7 +52,7 @@ final class IdentityTable {
   }
 
   /**
-   * Takes one reference.
+   * Acquires one reference.
    *
    * @throws Refusal EXHAUSTED where no number is free
    */
@@ -73,7 +73,7 @@ final class IdentityTable {
   }
 
   /**
-   * Takes one reference to a number that was given before a restart.
+   * Acquires one reference to a number that was allocated before a restart.
    *
    * @throws Refusal CONFLICT where the number has other labels or the labels another number,
    *     INVALID where the number is out of range
@@ -117,7 +117,7 @@ final class IdentityTable {
   }
 
   /**
-   * Gives one reference back.
+   * Releases one reference.
    *
    * @return whether it was the last one
    * @throws Refusal NOT_FOUND where there is none

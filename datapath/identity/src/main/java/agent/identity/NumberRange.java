@@ -34,7 +34,7 @@ final class NumberRange {
     return min + index;
   }
 
-  /** Takes a number that was given before a restart. */
+  /** Reserves a number that was allocated before a restart. */
   void take(int number) {
     if (number < min || number > max) {
       throw Refusal.invalid(

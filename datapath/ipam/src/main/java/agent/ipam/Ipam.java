@@ -299,7 +299,7 @@ public final class Ipam {
     storeLater();
   }
 
-  /** Has what is not stored yet be stored; changes until that begins share one write. */
+  /** Schedules a write of what is not stored yet; changes until that begins share one write. */
   private void storeLater() {
     if (leases.unsaved() != null && isStoring.compareAndSet(false, true)) {
       try {

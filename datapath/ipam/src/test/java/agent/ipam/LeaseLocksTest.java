@@ -38,7 +38,7 @@ class LeaseLocksTest {
     call.run();
   }
 
-  /** Has something be done before the leases are written, as a slow disk would. */
+  /** Runs something before the leases are written, as a slow disk would. */
   private final class CallingStore implements LeaseStore {
     private final List<Integer> saved = new ArrayList<>();
 

@@ -123,7 +123,7 @@ final class CountedConnection implements Comparable<CountedConnection> {
     connections.release(this);
   }
 
-  /** Takes its descriptor where it was idle since it was queued. */
+  /** Claims its descriptor if it has been idle since it was queued. */
   boolean take() {
     return STATE.compareAndSet(this, queuedNs, ENDED);
   }

@@ -204,8 +204,8 @@ public final class HttpProxy implements AutoCloseable {
   }
 
   /**
-   * Has what is open obey the policies that are published now: requests that are denied end at once
-   * in both directions, tunnels and streams too.
+   * Enforces the published policies on what is open: requests that are denied end at once in both
+   * directions, tunnels and streams too.
    *
    * @return complete when that is so; does not fail
    */

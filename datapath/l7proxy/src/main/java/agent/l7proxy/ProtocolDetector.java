@@ -9,7 +9,7 @@ import java.util.List;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
-/** Tells HTTP/2 with prior knowledge from HTTP/1 by its preface (RFC 9113 section 3.4). */
+/** Distinguishes HTTP/2 with prior knowledge from HTTP/1 by its preface (RFC 9113 section 3.4). */
 final class ProtocolDetector extends ByteToMessageDecoder {
   private static final Logger LOGGER = LogManager.getLogger(ProtocolDetector.class);
   private static final byte[] PREFACE = "PRI * HTTP/2.0\r\n".getBytes(StandardCharsets.US_ASCII);

@@ -159,7 +159,9 @@ final class ProxyConnections {
     return true;
   }
 
-  /** Takes from those that have many, the largest first, or else from this one. */
+  /**
+   * Reclaims a connection from clients that have many, the largest first, or else from this one.
+   */
   private CountedConnection takeFromLargest(Client client, int large) {
     final List<Client> larger =
         clients.values().stream()
@@ -175,7 +177,7 @@ final class ProxyConnections {
     return takeOldest(client.queue);
   }
 
-  /** Takes the connection that is idle for the longest time; null: all are at work. */
+  /** Removes and returns the connection that has been idle the longest; null: all are busy. */
   private static CountedConnection takeOldest(TreeSet<CountedConnection> queue) {
     for (CountedConnection next = queue.pollFirst(); next != null; next = queue.pollFirst()) {
       if (next.take()) {
@@ -219,7 +221,7 @@ final class ProxyConnections {
     }
   }
 
-  /** Tells of the first refusal, and then once a minute. */
+  /** Logs the first refusal, and then once a minute. */
   private void refuse(Client client, String what) {
     refused++;
     LOGGER.debug("{} of {} is refused", what, client);

@@ -78,7 +78,7 @@ final class Upstream {
     return isHttp2;
   }
 
-  /** Lets several requests at a time have a connection of HTTP/1 each. */
+  /** Allows several concurrent requests to have a connection of HTTP/1 each. */
   void share() {
     shared = new ArrayDeque<>();
   }
@@ -126,7 +126,7 @@ final class Upstream {
     }
   }
 
-  /** Takes a connection back whose response has ended. */
+  /** Keeps a connection whose response has ended. */
   void keep(Channel channel) {
     final boolean isTaken = kept != null && kept.isActive();
     if (!isClosed && !isTaken) {

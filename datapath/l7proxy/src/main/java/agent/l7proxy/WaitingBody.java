@@ -17,7 +17,7 @@ final class WaitingBody {
 
   private final Deque<HttpContent> parts = new ArrayDeque<>(2);
 
-  /** Takes a part over. */
+  /** Adds a part and owns it. */
   void add(HttpContent part) {
     parts.add(part);
   }

@@ -56,7 +56,7 @@ final class EmbeddedSocket extends EmbeddedChannel implements SocketChannel {
     return text.toString();
   }
 
-  /** Lets time pass. */
+  /** Advances the time. */
   void pass(long ms) {
     advanceTimeBy(ms, TimeUnit.MILLISECONDS);
     runScheduledPendingTasks();

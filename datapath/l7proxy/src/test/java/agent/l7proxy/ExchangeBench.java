@@ -108,7 +108,10 @@ class ExchangeBench implements RedirectProxy, RequestPolicies {
     return head;
   }
 
-  /** Gives the next request an open connection to the server: the one that it has, or a new one. */
+  /**
+   * Provides the next request with an open connection to the server: the one that it has, or a new
+   * one.
+   */
   EmbeddedSocket server() {
     final EmbeddedSocket server = new EmbeddedSocket();
     Upstream.addHttp1(server.pipeline());
@@ -138,7 +141,9 @@ class ExchangeBench implements RedirectProxy, RequestPolicies {
     assertTrue(client.isOpen());
   }
 
-  /** Gives streams an open connection to a server of HTTP/2, which has sent its first frame. */
+  /**
+   * Provides streams with an open connection to a server of HTTP/2, which has sent its first frame.
+   */
   EmbeddedSocket http2Server() {
     final EmbeddedSocket server = new EmbeddedSocket();
     server
@@ -225,7 +230,7 @@ class ExchangeBench implements RedirectProxy, RequestPolicies {
     return 1;
   }
 
-  /** Takes the handlers of HTTP/1.1 from the client's connection, whose protocol is open then. */
+  /** Removes the handlers of HTTP/1.1 from the client's connection, whose protocol is open then. */
   void removeHttp1() {
     client.pipeline().remove(RequestDecoder.class);
     client.pipeline().remove(ResponseEncoder.class);

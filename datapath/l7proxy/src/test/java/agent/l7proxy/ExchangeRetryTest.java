@@ -173,7 +173,7 @@ class ExchangeRetryTest {
     bench.assertServes();
   }
 
-  /** Gives the connection at the second attempt, or after so many more. */
+  /** Provides the connection at the second attempt, or after so many more. */
   private void serverComesLate(int moreAttempts) {
     bench.rule =
         request -> {

@@ -1,7 +1,7 @@
 package agent.policy;
 
 /**
- * Tells an observer that identities affect the policy: once until {@link #clear}. Any thread may
+ * Notifies an observer that identities affect the policy: once until {@link #clear}. Any thread may
  * call.
  */
 final class AffectedSignal {

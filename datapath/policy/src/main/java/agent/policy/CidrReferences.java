@@ -22,7 +22,7 @@ final class CidrReferences {
     }
   }
 
-  /** Takes the references of rules, all or none. */
+  /** Acquires the references of rules, all or none. */
   void acquire(List<Rule> rules) {
     final List<Integer> taken = new ArrayList<>();
     try {
@@ -50,7 +50,7 @@ final class CidrReferences {
     return allocator.acquire(prefix);
   }
 
-  /** Gives the references of rules back. */
+  /** Releases the references of rules. */
   void releaseOf(List<Rule> rules) {
     for (final Rule rule : rules) {
       for (final Prefix prefix : rule.prefixes()) {

@@ -30,7 +30,7 @@ final class EndpointPorts implements PolicyResolver.PeerPorts {
   }
 
   /**
-   * Gives an endpoint ports under an identity, in place of those that it has under this one.
+   * Sets the ports of an endpoint under an identity, in place of those that it has under this one.
    *
    * @return the names that mean other ports now
    */
@@ -52,7 +52,7 @@ final class EndpointPorts implements PolicyResolver.PeerPorts {
   }
 
   /**
-   * Gives an endpoint other ports.
+   * Replaces the ports of an endpoint.
    *
    * @param ports by identity; empty for none
    * @return the names that mean other ports now

@@ -164,7 +164,7 @@ final class NameReferences<N, S extends NamedSelector<N>> {
   }
 
   /**
-   * Gives names other addresses, all or none.
+   * Replaces the addresses of names, all or none.
    *
    * @param changed names with all addresses that they have now; none for a name that is gone
    * @throws Refusal EXHAUSTED where an address can have no identity
@@ -185,7 +185,7 @@ final class NameReferences<N, S extends NamedSelector<N>> {
     }
   }
 
-  /** Gives names other addresses where no rule selects one of them; else returns false. */
+  /** Replaces the addresses of names if no rule selects one of them; else returns false. */
   boolean takeUnselected(Map<N, ? extends Collection<IpAddress>> changed) {
     for (final N name : changed.keySet()) {
       if (!selecting(name).isEmpty()) {

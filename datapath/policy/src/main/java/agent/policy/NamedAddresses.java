@@ -177,7 +177,7 @@ final class NamedAddresses {
   }
 
   /**
-   * Gives addresses the identity that they would have had without what rules no longer use.
+   * Restores to addresses the identity that they would have had without what rules no longer use.
    *
    * @param most so many addresses
    * @throws Refusal EXHAUSTED where an identity is missing; nothing has changed
@@ -189,8 +189,8 @@ final class NamedAddresses {
   }
 
   /**
-   * Has selectors gain and lose addresses, all or none. What they do not need any more stays until
-   * {@link #release}.
+   * Adds addresses to selectors and removes others, all or none. What they do not need any more
+   * stays until {@link #release}.
    *
    * @param former the numbers that addresses had in the previous run, which they keep; no other
    *     address is given one of them
@@ -211,7 +211,7 @@ final class NamedAddresses {
         });
   }
 
-  /** Takes the last moves back; no reference was given back meanwhile. */
+  /** Undoes the last moves; no reference was given back meanwhile. */
   void revert() {
     before.forEach(this::move);
     before.values().removeIf(Objects::isNull);
@@ -310,7 +310,7 @@ final class NamedAddresses {
     }
   }
 
-  /** Takes references with all other numbers of the previous run, to be released again. */
+  /** Acquires references to all other numbers of the previous run, to be released again. */
   private List<Integer> reserve(Map<Prefix, Integer> former) {
     final List<Integer> reserved = new ArrayList<>();
     former.forEach(
@@ -356,7 +356,7 @@ final class NamedAddresses {
     }
   }
 
-  /** Gives the references back of what no address has any more. */
+  /** Releases the references of what no address has any more. */
   void release() {
     before.clear();
     for (final Group group : left) {

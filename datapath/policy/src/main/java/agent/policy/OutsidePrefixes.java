@@ -37,7 +37,7 @@ final class OutsidePrefixes {
     return named != 0 ? named : cidrs.getOrDefault(prefix, kept.getOrDefault(prefix, 0));
   }
 
-  /** Tells that the identity of a prefix is about to change. */
+  /** Records that the identity of a prefix is about to change. */
   void touch(Prefix prefix) {
     touched.computeIfAbsent(prefix, this::identityOf);
   }
@@ -72,7 +72,7 @@ final class OutsidePrefixes {
     }
   }
 
-  /** Has a prefix share the identity of a CIDR while there is such an identity. */
+  /** Makes a prefix share the identity of a CIDR while there is such an identity. */
   void keep(Prefix prefix, int identity) {
     touch(prefix);
     kept.put(prefix, identity);

@@ -34,7 +34,7 @@ final class PeerNames {
   }
 
   /**
-   * Takes the references of rules, all or none.
+   * Acquires the references of rules, all or none.
    *
    * @param former the numbers that addresses had in the previous run, which they keep
    */

@@ -44,7 +44,7 @@ public final class PolicyCopy {
         key, missing -> known != null ? known : Expression.parse("expression", text, foldsCase));
   }
 
-  /** Has requests be judged by the policies that were read since the last call. */
+  /** Publishes the policies that were read since the last call to the judges of requests. */
   public void commit(long revision) {
     policies.publish(revision, Map.copyOf(changed));
     changed.clear();
@@ -54,7 +54,7 @@ public final class PolicyCopy {
     }
   }
 
-  /** Takes the policy of an endpoint away. */
+  /** Removes the policy of an endpoint. */
   public void remove(int endpoint) {
     policies.remove(endpoint);
   }

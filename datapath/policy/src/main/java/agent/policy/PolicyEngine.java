@@ -75,9 +75,9 @@ public final class PolicyEngine {
   }
 
   /**
-   * Has an endpoint keep the policy that the kernel enforces while the rules cannot be read: {@link
-   * #endpointSet} fails for it until then. Without effect where they can be read, or where policy
-   * is never enforced.
+   * Makes an endpoint keep the policy that the kernel enforces while the rules cannot be read:
+   * {@link #endpointSet} fails for it until then. Without effect where they can be read, or where
+   * policy is never enforced.
    */
   public synchronized void keep(int endpointId) {
     if (resolution.isClosing()) {
@@ -199,7 +199,7 @@ public final class PolicyEngine {
   }
 
   /**
-   * Takes the changes of a commit back whose writes failed: the rules before it are stored and in
+   * Undoes the changes of a commit whose writes failed: the rules before it are stored and in
    * force, at the next revision.
    *
    * @param revision the revision that the commit led to
@@ -213,7 +213,7 @@ public final class PolicyEngine {
     return Optional.of(change(before.after(repository)));
   }
 
-  /** Tells that the last commit will not be undone, so that what it replaced may go. */
+  /** Confirms that the last commit will not be undone, so that what it replaced may go. */
   public synchronized void confirm() {
     previous = null;
   }
@@ -303,7 +303,7 @@ public final class PolicyEngine {
   }
 
   /**
-   * Tells which named ports an endpoint of the previous run has, before the first {@link
+   * Restores the named ports of an endpoint of the previous run, before the first {@link
    * #endpointSet}: so that no policy is resolved again for each endpoint that follows.
    *
    * @param identity the number that peers know it by
@@ -313,7 +313,7 @@ public final class PolicyEngine {
   }
 
   /**
-   * Tells that the datapath knows an endpoint by its present identity alone.
+   * Signals that the datapath knows an endpoint by its present identity alone.
    *
    * @return the changes to carry out; empty for none
    */
@@ -337,7 +337,8 @@ public final class PolicyEngine {
   }
 
   /**
-   * Gives names other addresses. Only the addresses of names that rules select have an identity.
+   * Replaces the addresses of names. Only the addresses of names that rules select have an
+   * identity.
    *
    * @param changed names with all addresses that they have now; none for a name that is gone
    * @return the changes to carry out
@@ -348,7 +349,7 @@ public final class PolicyEngine {
   }
 
   /**
-   * Gives the backends of services other addresses.
+   * Replaces the addresses of the backends of services.
    *
    * @param changed names of services with all addresses that their backends have now; none for a
    *     name that no service has
@@ -388,7 +389,7 @@ public final class PolicyEngine {
   }
 
   /**
-   * Has requests be judged by a part of an update from now on; called when the addresses have the
+   * Publishes a part of an update to the judges of requests; called when the addresses have the
    * identities that this part is for.
    */
   public synchronized void publish(long revision, List<EndpointPolicyChange> changes) {

@@ -35,7 +35,7 @@ final class PolicySubjects {
     return published;
   }
 
-  /** Has other threads ask for requests by the policies of these changes from now on. */
+  /** Publishes the policies of these changes to the threads that judge requests. */
   void publish(long revision, List<EndpointPolicyChange> changes) {
     final Map<Integer, ResolvedPolicy> policies = new TreeMap<>();
     for (final EndpointPolicyChange change : changes) {
@@ -52,7 +52,7 @@ final class PolicySubjects {
     return subjects.get(endpointId);
   }
 
-  /** Gives an endpoint a policy; returns the change from the one before. */
+  /** Sets the policy of an endpoint; returns the change from the one before. */
   EndpointPolicyChange change(int endpointId, ResolvedPolicy policy) {
     final Subject subject = subjects.get(endpointId);
     return change(endpointId, new Subject(subject.identity(), subject.ports(), policy));
@@ -82,7 +82,7 @@ final class PolicySubjects {
     return new EndpointPolicyChange(endpointId, subject.policy(), delta);
   }
 
-  /** Gives endpoints policies by their ids. */
+  /** Sets the policies of endpoints by their ids. */
   List<EndpointPolicyChange> change(Map<Integer, ResolvedPolicy> policies) {
     final List<EndpointPolicyChange> changes = new ArrayList<>();
     policies.forEach((endpoint, policy) -> changes.add(change(endpoint, policy)));
@@ -90,8 +90,8 @@ final class PolicySubjects {
   }
 
   /**
-   * Gives an endpoint what fits of a policy: first the deletes that make room, then the new denies;
-   * the lists are written in this order.
+   * Sets for an endpoint what fits of a policy: first the deletes that make room, then the new
+   * denies; the lists are written in this order.
    */
   void reduce(
       int endpointId,

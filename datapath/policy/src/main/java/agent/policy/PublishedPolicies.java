@@ -45,7 +45,7 @@ final class PublishedPolicies implements PolicyFeed {
     followers.forEach(follower -> follower.onPublished(revision, changed));
   }
 
-  /** Takes the policy of an endpoint away. */
+  /** Removes the policy of an endpoint. */
   synchronized void remove(int endpoint) {
     final Int2ObjectHashMap<ResolvedPolicy> copy = new Int2ObjectHashMap<>(snapshot.policies());
     copy.remove(endpoint);

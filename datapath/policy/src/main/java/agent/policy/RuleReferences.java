@@ -71,7 +71,7 @@ final class RuleReferences {
   }
 
   /**
-   * Takes the references of rules, all or none.
+   * Acquires the references of rules, all or none.
    *
    * @param former the numbers that addresses of names had in the previous run, which they keep
    */
@@ -92,7 +92,7 @@ final class RuleReferences {
     names.drop(rules);
   }
 
-  /** Takes {@link #use} back. */
+  /** Undoes {@link #use}. */
   void takeBack(List<Rule> rules) {
     addresses.revert();
     drop(rules);
@@ -111,7 +111,7 @@ final class RuleReferences {
   }
 
   /**
-   * Gives some addresses of names the identity that the present rules alone lead to; returns
+   * Sets for some addresses of names the identity that the present rules alone lead to; returns
    * whether others follow. Where an identity is missing, they keep those that they have.
    */
   boolean settle() {

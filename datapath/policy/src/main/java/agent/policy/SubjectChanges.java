@@ -41,12 +41,12 @@ final class SubjectChanges {
     this.mapCapacity = mapCapacity;
   }
 
-  /** Has endpoints be resolved by the next {@link #settle}. */
+  /** Marks endpoints for resolution by the next {@link #settle}. */
   void mark(Collection<Integer> endpoints) {
     endpoints.forEach(endpoint -> dirty.put(endpoint, EVERY));
   }
 
-  /** Has endpoints be resolved for some peers by the next {@link #settle}. */
+  /** Marks endpoints for resolution for some peers by the next {@link #settle}. */
   void mark(Collection<Integer> endpoints, Collection<Integer> peers) {
     for (final int endpoint : endpoints) {
       final IntHashSet marked = dirty.computeIfAbsent(endpoint, first -> new IntHashSet());

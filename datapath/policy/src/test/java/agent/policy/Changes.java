@@ -7,7 +7,7 @@ import java.util.List;
 final class Changes {
   private Changes() {}
 
-  /** Has requests be judged by all of an update, and returns it. */
+  /** Publishes all of an update to the judges of requests, and returns it. */
   static PolicyUpdate publish(PolicyEngine engine, PolicyUpdate update) {
     for (final var part : List.of(update.bridges(), update.endpoints(), update.cleanups())) {
       engine.publish(update.revision(), part);

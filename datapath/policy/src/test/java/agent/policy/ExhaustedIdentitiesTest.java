@@ -38,7 +38,7 @@ class ExhaustedIdentitiesTest {
   private static final String A = "a.example.com";
   private static final String B = "b.example.com";
 
-  /** Has so many identities and no more. */
+  /** Allocates so many identities and no more. */
   private static final class FewIdentities implements CidrIdentityAllocator {
     private final CidrIdentityAllocator all = new LocalCidrIdentityAllocator();
     private int most;

@@ -27,7 +27,7 @@ class PolicyLocksTest {
   private Callable<?> call;
   private OtherThread<?> other;
 
-  /** Has another thread call while the change has the lock. */
+  /** Makes another thread call while the change has the lock. */
   private final class CallingStore implements PolicyStore {
     @Override
     public Optional<PolicyState> load(Consumer<PolicyState> check) {

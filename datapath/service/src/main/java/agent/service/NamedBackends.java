@@ -32,7 +32,7 @@ final class NamedBackends {
   }
 
   /**
-   * Gives a service other backends.
+   * Replaces the backends of a service.
    *
    * @param id of the service
    * @param states the service before and after a change that is not in force yet, or as it is; null

@@ -74,7 +74,7 @@ public final class Services {
   @FunctionalInterface
   public interface Follower {
     /**
-     * Takes changes in their order.
+     * Applies changes in their order.
      *
      * @param changed names with all addresses that their backends have now; none for a name that no
      *     service has
@@ -252,7 +252,7 @@ public final class Services {
     }
   }
 
-  /** Takes back what a change that failed has named. */
+  /** Undoes the names of a change that failed. */
   private void unfollow(Service before, Service service) {
     try {
       await(named.set(service.id(), before));

@@ -219,7 +219,7 @@ class FolderFiles {
     }
   }
 
-  /** Gives the content of a file a second name; returns false where there is no file. */
+  /** Links the content of a file to a second name; returns false where there is no file. */
   private static boolean keep(Path file, Path second) throws IOException {
     if (!Files.exists(file, LinkOption.NOFOLLOW_LINKS)) {
       return false;
@@ -274,7 +274,7 @@ class FolderFiles {
   }
 
   /**
-   * Gives a file another name.
+   * Renames a file.
    *
    * @throws IOException where it failed; the file has its name
    */

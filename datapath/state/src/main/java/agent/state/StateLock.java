@@ -129,7 +129,7 @@ final class StateLock implements AutoCloseable {
   }
 
   /**
-   * Takes the lock of a directory that may not exist, and creates and changes nothing.
+   * Acquires the lock of a directory that may not exist, and creates and changes nothing.
    *
    * @param directory the state directory
    * @return the lock; empty where there is no lock file

@@ -45,7 +45,7 @@ public final class LargeSegments implements AutoCloseable {
     reader = Thread.ofPlatform().name("large-segments").daemon().start(this::read);
   }
 
-  /** Lets both sides of a pair carry segments of this many bytes, of both families. */
+  /** Allows both sides of a pair to carry segments of this many bytes, of both families. */
   public static void allow(VethPair pair, int bytes) throws Exception {
     allow(pair.host(), pair.hostIfindex(), bytes);
     allow(pair.workload(), pair.workloadIfindex(), bytes);

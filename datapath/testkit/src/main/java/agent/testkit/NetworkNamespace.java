@@ -156,8 +156,8 @@ public final class NetworkNamespace implements AutoCloseable {
   }
 
   /**
-   * Has the stack complete the checksums of what it sends by an interface: a native XDP program at
-   * the other end of a veth pair gets none that are left to the device.
+   * Makes the stack complete the checksums of what it sends by an interface: a native XDP program
+   * at the other end of a veth pair gets none that are left to the device.
    */
   public void completeChecksums(String interfaceName) throws Exception {
     run(

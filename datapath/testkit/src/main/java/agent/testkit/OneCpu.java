@@ -22,7 +22,7 @@ public final class OneCpu implements AutoCloseable {
     return new OneCpu(before);
   }
 
-  /** Lets the thread run on the CPUs again that it had before. */
+  /** Restores the CPUs of the thread. */
   @Override
   public void close() {
     SystemCalls.setCpusOfThisThread(before);

@@ -88,7 +88,7 @@ final class SystemCalls {
 
   private SystemCalls() {}
 
-  /** Has the stack of the calling thread's namespace complete checksums before an interface. */
+  /** Makes the stack of the calling thread's namespace complete checksums before an interface. */
   static void completeChecksums(String interfaceName) {
     try (Arena arena = Arena.ofConfined()) {
       final MemorySegment value = arena.allocate(2L * Integer.BYTES, Integer.BYTES);
@@ -227,7 +227,7 @@ final class SystemCalls {
     }
   }
 
-  /** Gives a socket its own address. */
+  /** Binds a socket to an address. */
   static void bind(int fd, byte[] socketAddress) {
     try (Arena arena = Arena.ofConfined()) {
       final MemorySegment state = arena.allocate(CAPTURED);

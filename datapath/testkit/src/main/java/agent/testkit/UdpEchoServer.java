@@ -42,7 +42,7 @@ public final class UdpEchoServer implements AutoCloseable {
     }
   }
 
-  /** Lets routers split the answers: they leave without DF. */
+  /** Allows routers to fragment the answers, which leave without DF. */
   public UdpEchoServer letRoutersSplit() throws IOException {
     channel.setOption(ExtendedSocketOptions.IP_DONTFRAGMENT, false);
     return this;

@@ -104,7 +104,9 @@ public final class FlowUsageArray implements AutoCloseable {
         endpointId * FlowUsageFlyweight.LENGTH + FlowUsageFlyweight.OVERFLOWED_OFFSET);
   }
 
-  /** Tells the programs that the overflow has no entry beside those of flows after this one. */
+  /**
+   * Signals to the programs that the overflow has no entry beside those of flows after this one.
+   */
   public synchronized void emptied(long overflowed) {
     emptied = overflowed;
     buffer.putLongVolatile(FlowUsageFlyweight.EMPTIED_OFFSET, overflowed);

@@ -158,7 +158,7 @@ public final class AnswerPrinter {
     rows.end();
   }
 
-  /** Gives the elements of a list one by one, until the predicate wants no more. */
+  /** Passes the elements of a list one by one, until the predicate wants no more. */
   @FunctionalInterface
   public interface Source {
     /** Passes each element. */

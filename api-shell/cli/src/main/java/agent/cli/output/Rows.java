@@ -1,6 +1,6 @@
 package agent.cli.output;
 
-/** Takes the rows of a list as they come. */
+/** Receives the rows of a list in order. */
 public interface Rows {
   /** Adds a row; null is shown as a dash. */
   Rows row(Object... cells);

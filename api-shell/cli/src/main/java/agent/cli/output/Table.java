@@ -70,7 +70,7 @@ public final class Table implements Rows {
     return cell.codePointCount(0, cell.length());
   }
 
-  /** Takes from the widest column until the row fits, or every column is narrow. */
+  /** Narrows the widest column until the row fits, or every column is narrow. */
   private void fit() {
     int total = GAP.length() * (widths.length - 1);
     for (final int width : widths) {

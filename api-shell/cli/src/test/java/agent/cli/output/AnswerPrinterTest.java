@@ -111,7 +111,7 @@ class AnswerPrinterTest {
     printToFullDisk(format, printer -> printer.list(AnswerPrinterTest::giveAll, listing()));
   }
 
-  /** Gives elements for as long as they are wanted. */
+  /** Passes elements while the predicate returns true. */
   private static void giveAll(Predicate<Object> to) {
     while (to.test(Map.of("key", "k", "value", "v"))) {
       continue;

@@ -35,7 +35,7 @@ public final class AgentLog {
   /** The logger of the agent; all others are those of libraries. */
   private static final String OWN = "agent";
 
-  /** Has the log of the JDK, which no message of the agent uses, write nowhere. */
+  /** Discards the log of the JDK, which no message of the agent uses. */
   private static final String JDK_LOG_CONFIGURATION = "java.util.logging.config.file";
 
   /** What the log of the proxies is made of. */
@@ -49,7 +49,7 @@ public final class AgentLog {
 
   private AgentLog() {}
 
-  /** Has a logger that is made before {@link #start} write to standard error. */
+  /** Makes a logger that is created before {@link #start} write to standard error. */
   public static void prepare() {
     System.setProperty(
         ConfigurationFactory.CONFIGURATION_FACTORY_PROPERTY, FirstConfiguration.class.getName());
@@ -99,7 +99,7 @@ public final class AgentLog {
   }
 
   /**
-   * Has messages from INFO on go to another process.
+   * Forwards messages from INFO on to another process.
    *
    * @return sets another level
    */

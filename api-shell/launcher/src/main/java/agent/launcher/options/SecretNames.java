@@ -3,7 +3,7 @@ package agent.launcher.options;
 import java.util.Set;
 import java.util.regex.Pattern;
 
-/** Tells by its name whether a value may be secret, and masks it. */
+/** Masks values whose names suggest a secret. */
 public final class SecretNames {
   /** Stands for a value that may be secret. */
   private static final String MASK = "***";

@@ -42,8 +42,8 @@ final class JoinedSockets {
   }
 
   /**
-   * Gives a socket the address of a client; fails where the flow is not one of a proxy. A port that
-   * another flow has not left yet is that flow's no more.
+   * Assigns a socket the address of a client; fails where the flow is not one of a proxy. A port
+   * that another flow has not left yet is that flow's no more.
    */
   CompletableFuture<Void> join(RedirectedFlow asked, int port) {
     final RedirectedFlow flow = known(asked);

@@ -102,7 +102,7 @@ public final class ProxyChild implements PolicyFeed.Follower, AutoCloseable {
     Started start() throws IOException;
   }
 
-  /** Takes a process whose frames are not read yet. */
+  /** Wraps a process whose frames are not read yet. */
   ProxyChild(Parts parts, Started started, Consumer<ProxyChild> ended) {
     this.parts = parts;
     this.ended = ended;

@@ -17,7 +17,7 @@ public interface ProxyHost extends AutoCloseable {
   int start(RedirectKind kind) throws IOException;
 
   /**
-   * Has what the proxies have open obey the policies that are published now.
+   * Enforces the published policies on what the proxies have open.
    *
    * @return complete when that is so
    */

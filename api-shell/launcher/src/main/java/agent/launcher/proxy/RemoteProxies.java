@@ -298,7 +298,7 @@ public final class RemoteProxies implements ProxyHost {
     hearingChanged();
   }
 
-  /** Has the process tell of requests where something hears of them now. */
+  /** Makes the process report requests while there is a listener. */
   public void hearingChanged() {
     final ProxyChild running = child;
     if (running != null && running.isAlive()) {

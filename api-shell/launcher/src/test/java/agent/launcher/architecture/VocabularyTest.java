@@ -10,6 +10,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
+import java.util.regex.MatchResult;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
@@ -20,6 +21,10 @@ class VocabularyTest {
   private static final Set<String> TEXTS =
       Set.of("java", "c", "go", "h", "md", "sh", "yaml", "xml");
   private static final Pattern WORD_BOUNDARY = Pattern.compile("(?<=[a-z0-9])(?=[A-Z])");
+  private static final Pattern VAGUE_DOCUMENTATION =
+      Pattern.compile(
+          "/\\*\\*?\\s+(?:\\*\\s+)?(?:Has|Tells|Lets|Gives|Takes)\\b"
+              + "|(?m)^// \\w+ (?:has|tells|lets|gives|takes) .*");
   private static final Pattern NO_LETTER = Pattern.compile("[^A-Za-z0-9]+");
 
   private final Map<Pattern, String> replacements = new LinkedHashMap<>();
@@ -53,6 +58,30 @@ class VocabularyTest {
     assertFalse(violations("file", List.of(" * what an earlier", " * life of it left")).isEmpty());
     assertEquals(List.of(), violations("file", List.of("class Indoors {}", "")));
     assertEquals(List.of(), violations("file", List.of("Outcome.UNANSWERED", "")));
+  }
+
+  @Test
+  void shouldSayInDocumentationWhatIsReturnedOrDone() {
+    final List<String> found = new ArrayList<>();
+    ProjectFiles.sources()
+        .filter(VocabularyTest::isText)
+        .forEach(
+            file -> vague(ProjectFiles.text(file)).forEach(text -> found.add(file + ": " + text)));
+    assertEquals("", String.join("\n", found));
+  }
+
+  @Test
+  void shouldFindVagueDocumentation() {
+    assertEquals(1, vague("/** Has the thread end. */").size());
+    assertEquals(1, vague("/**\n * Takes a lock.\n */").size());
+    assertEquals(1, vague("/* Gives a packet its number. */").size());
+    assertEquals(1, vague("type A int\n// Name tells a name.\n").size());
+    assertEquals(
+        List.of(), vague("/** Ends the thread; Takes part. Hashes a key. */\n// It has\n"));
+  }
+
+  private static List<String> vague(String source) {
+    return VAGUE_DOCUMENTATION.matcher(source).results().map(MatchResult::group).toList();
   }
 
   private List<String> violations(String file, List<String> lines) {

@@ -124,7 +124,7 @@ class AgentForwardingKernelTest {
     return node.agent(all);
   }
 
-  /** Has both families served, each by one backend. */
+  /** Creates a service of each family with one backend. */
   private static void serve(AgentProcess agent, String flags, List<String> servers, int port)
       throws Exception {
     for (int family = 0; family < 2; family++) {

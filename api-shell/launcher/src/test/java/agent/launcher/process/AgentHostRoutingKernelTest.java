@@ -71,7 +71,7 @@ class AgentHostRoutingKernelTest {
     node.close();
   }
 
-  /** Gives both ends IPv6 addresses, which a router needs of its link to resolve a neighbour. */
+  /** Assigns both ends IPv6 addresses, which a router needs of its link to resolve a neighbour. */
   private void addressIpv6(int device) {
     for (final String prefix : List.of("2001:db8:" + device + "::", "fe80::")) {
       node.namespace().ip("-6 address replace %s1/64 dev net%d nodad".formatted(prefix, device));

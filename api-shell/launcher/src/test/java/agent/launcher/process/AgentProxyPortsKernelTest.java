@@ -87,7 +87,7 @@ class AgentProxyPortsKernelTest {
             .orElseThrow();
   }
 
-  /** Gives both sides an address of each family, and the second one a default route. */
+  /** Assigns both sides an address of each family, and the second one a default route. */
   private static void join(
       NetworkNamespace first,
       String firstDevice,

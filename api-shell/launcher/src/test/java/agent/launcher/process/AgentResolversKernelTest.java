@@ -91,7 +91,7 @@ class AgentResolversKernelTest {
     node.close();
   }
 
-  /** Has the workload ask these servers, one after the other. */
+  /** Makes the workload ask these servers, one after the other. */
   private void ask(String... servers) throws Exception {
     final StringBuilder text = new StringBuilder("options timeout:1 attempts:3\n");
     for (final String server : servers) {

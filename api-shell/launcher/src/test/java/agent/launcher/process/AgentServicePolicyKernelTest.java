@@ -52,7 +52,7 @@ class AgentServicePolicyKernelTest {
     return node.agent("--cgroup-root", group.path().toString(), "--device", WorldNetwork.DEVICE);
   }
 
-  /** Gives the services of both families the name {@code shop/cart} and these backends. */
+  /** Sets for the services of both families the name {@code shop/cart} and these backends. */
   private static void back(AgentProcess agent, int status, List<String> backends)
       throws IOException {
     for (int i = 0; i < FRONTENDS.size(); i++) {

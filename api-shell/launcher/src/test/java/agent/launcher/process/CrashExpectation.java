@@ -42,7 +42,7 @@ final class CrashExpectation<T> {
   }
 
   /**
-   * Takes over what the next run of the agent has.
+   * Adopts what the next run of the agent has.
    *
    * @return null, or what differs from the answers
    */

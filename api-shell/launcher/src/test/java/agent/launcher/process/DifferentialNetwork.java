@@ -163,7 +163,7 @@ final class DifferentialNetwork {
             workload));
   }
 
-  /** Gives each name its addresses; some are of no host that a name may open. */
+  /** Sets the addresses of each name; some are of no host that a name may open. */
   private void name() {
     final TestWorkload workload = host("b").workload;
     final List<String> names = DifferentialGenerator.NAMES;

@@ -43,7 +43,7 @@ final class SmallDisk implements AutoCloseable {
     }
   }
 
-  /** Gives back what {@link #fill} took. */
+  /** Frees what {@link #fill} took. */
   void free() throws IOException {
     Files.delete(directory.resolve(FILLER));
   }

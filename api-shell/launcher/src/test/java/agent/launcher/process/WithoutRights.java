@@ -82,7 +82,7 @@ public final class WithoutRights {
   }
 
   /**
-   * Gives up all rights and tries.
+   * Drops all rights and tries.
    *
    * @param arguments a pin, the directory of the state, the socket of the API and the agent's pid
    */

@@ -106,7 +106,7 @@ final class Subscriber implements DatapathEvents.FlowSubscriber, Runnable {
       String[] directions) {}
 
   /**
-   * Takes a connection, which is not blocking.
+   * Wraps a non-blocking connection.
    *
    * @param memory for the queue; closed where no event can be on its way into it
    */
@@ -344,7 +344,7 @@ final class Subscriber implements DatapathEvents.FlowSubscriber, Runnable {
     return Action.CONTINUE;
   }
 
-  /** Tells new losses, those of the kernel's ring at most once a second. */
+  /** Reports new losses, those of the kernel's ring at most once a second. */
   private void addLost() {
     final long nowNs = System.nanoTime();
     long kernelLost = reportedKernelLost;
@@ -462,7 +462,7 @@ final class Subscriber implements DatapathEvents.FlowSubscriber, Runnable {
     }
   }
 
-  /** Has the thread end soon. */
+  /** Makes the thread end soon. */
   void stop() {
     isClosed = true;
     selector.wakeup();

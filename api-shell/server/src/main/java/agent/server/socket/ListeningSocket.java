@@ -27,7 +27,7 @@ public final class ListeningSocket implements AutoCloseable {
   /** Accepts clients of a channel from now on, and of the one before no more. */
   @FunctionalInterface
   public interface Acceptor {
-    /** Takes the place of the channel before, which is closed next. */
+    /** Replaces the previous channel, which is closed next. */
     void accept(ServerSocketChannel next) throws IOException;
   }
 

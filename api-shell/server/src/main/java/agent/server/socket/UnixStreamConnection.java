@@ -58,8 +58,8 @@ public final class UnixStreamConnection extends StreamConnection {
   }
 
   /**
-   * Has the connection closed soon after the client has closed it, also while a worker is busy or
-   * the request waits for one; until the end of the request.
+   * Closes the connection soon after the client has closed it, also while a worker is busy or the
+   * request waits for one; until the end of the request.
    */
   public void watchHangup() {
     connections.watchHangups();

@@ -73,7 +73,7 @@ class UnixSocketListenerTest {
     return served.take();
   }
 
-  /** Has a request at work on each connection above the limit. */
+  /** Starts a request on each connection above the limit. */
   private void fillReserve() throws Exception {
     for (int i = 0; i < OpenConnections.RESERVED; i++) {
       connect();

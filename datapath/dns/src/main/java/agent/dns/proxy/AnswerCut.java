@@ -10,7 +10,7 @@ import org.xbill.DNS.Record;
 import org.xbill.DNS.Section;
 import org.xbill.DNS.Type;
 
-/** Takes addresses out of an answer. */
+/** Removes addresses from an answer. */
 final class AnswerCut {
   private static final int[] SECTIONS = {Section.ANSWER, Section.ADDITIONAL};
 

@@ -103,8 +103,8 @@ public final class DnsProxy implements AutoCloseable {
   }
 
   /**
-   * Has what is open obey the policies that are published now: connections that are denied end at
-   * once in both directions, and answers to questions that are denied are not given.
+   * Enforces the published policies on what is open: connections that are denied end at once in
+   * both directions, and answers to questions that are denied are not given.
    *
    * @return complete when that is so
    */

@@ -5,11 +5,11 @@ import agent.types.IpAddress;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 
-/** Has the rules use addresses before an endpoint learns of them. */
+/** Makes the rules use addresses before an endpoint learns of them. */
 @FunctionalInterface
 public interface NameGate {
   /**
-   * Takes an answer; the call does not wait.
+   * Submits an answer; does not wait.
    *
    * @param endpointId the endpoint that asked; 0: none of this node
    * @param name in lower case, with a dot at the end

@@ -38,7 +38,7 @@ final class Outstanding {
     this.identifiers = identifiers;
   }
 
-  /** Gives a question its identifier; returns false where there are too many. */
+  /** Assigns a question its identifier; returns false where there are too many. */
   boolean add(DnsExchange exchange) {
     if (exchanges.size() >= MOST) {
       return false;

@@ -102,7 +102,7 @@ final class PortBlock implements AutoCloseable {
     all.forEach(PortBlock::close);
   }
 
-  /** Has a socket send nothing more of what it holds when it closes. */
+  /** Makes a socket discard its unsent data when it closes. */
   static void discard(SocketChannel channel) {
     try {
       channel.setOption(StandardSocketOptions.SO_LINGER, 0);

@@ -73,7 +73,7 @@ final class ProxyLoop {
     return channel.register(selector, operations, socket);
   }
 
-  /** Has the thread do something; any thread may call. */
+  /** Runs a task on the thread; any thread may call. */
   void tell(Runnable report) {
     reports.add(report);
     if (Thread.currentThread() != thread) {
@@ -107,7 +107,7 @@ final class ProxyLoop {
     }
   }
 
-  /** Has the thread do something after what is done now; for what it or another does in turn. */
+  /** Runs a task on the thread after the present one. */
   void later(Runnable work) {
     later.add(work);
   }

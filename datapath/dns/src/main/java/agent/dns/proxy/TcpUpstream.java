@@ -86,7 +86,7 @@ final class TcpUpstream implements DnsExchange.Upstream, ProxyLoop.Socket {
     outstanding.forEach(owner.exchanges()::onSent);
   }
 
-  /** Has the selector wait for what the connection needs now. */
+  /** Makes the selector wait for what the connection needs now. */
   private void follow() {
     final int read = isPaused ? 0 : SelectionKey.OP_READ;
     key.interestOps(read | (messages.queuedBytes() > 0 ? SelectionKey.OP_WRITE : 0));

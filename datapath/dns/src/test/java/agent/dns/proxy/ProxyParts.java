@@ -48,7 +48,7 @@ final class ProxyParts implements AutoCloseable {
     T run() throws IOException;
   }
 
-  /** Has the thread do something, and what that leaves for later; returns its result. */
+  /** Runs a task on the thread, and what that leaves for later; returns its result. */
   <T> T onThread(Work<T> work) {
     final CompletableFuture<T> done = new CompletableFuture<>();
     loop.tell(

@@ -120,7 +120,7 @@ final class ProxyRig implements AutoCloseable {
             });
   }
 
-  /** Has connections go to a port that this rig holds, and no server listens on. */
+  /** Directs connections to a port that this rig holds, and no server listens on. */
   void connectNowhere() throws IOException {
     notListening.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
     redirect.server = (InetSocketAddress) notListening.getLocalSocketAddress();

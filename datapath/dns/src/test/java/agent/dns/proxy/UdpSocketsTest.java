@@ -207,7 +207,7 @@ class UdpSocketsTest {
     assertCountsUpTo(32, DnsCounter.SPOOFED, socket(client));
   }
 
-  /** Has a socket read 100 messages. */
+  /** Makes a socket read 100 messages. */
   private void assertCountsUpTo(int most, DnsCounter counter, ProxyLoop.Socket socket)
       throws InterruptedException {
     await(

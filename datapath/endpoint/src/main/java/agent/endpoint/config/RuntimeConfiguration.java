@@ -128,7 +128,7 @@ public final class RuntimeConfiguration {
     wanted = options;
   }
 
-  /** Tells that what is asked for is in force. */
+  /** Marks the requested configuration as realized. */
   public void realize() {
     realized = wanted;
   }

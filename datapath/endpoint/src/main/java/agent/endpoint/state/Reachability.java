@@ -82,7 +82,7 @@ public final class Reachability {
     }
   }
 
-  /** Has the workload asked at the next opportunity; what is known of it stays. */
+  /** Schedules a probe of the workload for the next opportunity; what is known of it stays. */
   void askNow() {
     nextAskNs = askedNs;
   }

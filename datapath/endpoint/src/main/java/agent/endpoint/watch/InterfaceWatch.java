@@ -287,7 +287,7 @@ final class InterfaceWatch {
         .isPresent();
   }
 
-  /** Takes a new device of the same attachment, which has another index. */
+  /** Adopts a new device of the same attachment, which has another index. */
   private boolean take(Endpoint endpoint, Device device) {
     final EndpointRecord taken =
         endpoint.record().withDevice(endpoint.record().device().at(device));

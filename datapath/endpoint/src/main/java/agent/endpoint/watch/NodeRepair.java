@@ -94,7 +94,7 @@ final class NodeRepair {
     }
   }
 
-  /** Has the devices guarded that are there now; a network without any is a fault. */
+  /** Guards the devices that exist now; a network without any is a fault. */
   private void guardDevices() {
     if (node.guarded() == null) {
       return;
@@ -128,7 +128,7 @@ final class NodeRepair {
                 });
   }
 
-  /** Tells the programs the addresses that the devices have now. */
+  /** Passes the programs the addresses that the devices have now. */
   private void masquerade() {
     final Map<String, AddressPair> addresses = node.guarded().addresses().get();
     if (addresses.equals(masquerades)) {
@@ -150,7 +150,7 @@ final class NodeRepair {
             });
   }
 
-  /** Gives a prefix that was added to the local routing table the identity of the node. */
+  /** Maps a prefix that was added to the local routing table to the identity of the node. */
   void reachableBy(Prefix prefix) {
     reportFailure(ipcache.addNode(prefix));
   }

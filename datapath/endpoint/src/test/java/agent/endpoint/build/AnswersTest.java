@@ -82,7 +82,7 @@ class AnswersTest {
     assertEquals(CompletionException.class, Answers.unwrapped(checked).getClass());
   }
 
-  /** Has the other answer fail while an error is added. */
+  /** Makes the other answer fail while an error is added. */
   private final class SlowErrors extends AbstractList<String> {
     private final CompletableFuture<Void> other = new CompletableFuture<>();
     private OtherThread<Boolean> failing;

@@ -362,8 +362,8 @@ public final class DatapathManager implements AutoCloseable {
   }
 
   /**
-   * Tells that the endpoints of the previous run have the programs of this one, as far as they can:
-   * the flows that the previous programs have recorded meanwhile are carried over, and the
+   * Signals that the endpoints of the previous run have the programs of this one, as far as they
+   * can: the flows that the previous programs have recorded meanwhile are carried over, and the
    * conductor is preferred: before, callers would have no answers.
    */
   public void endpointsRestored() {
@@ -384,7 +384,7 @@ public final class DatapathManager implements AutoCloseable {
   }
 
   /**
-   * Lets flows bypass the stack of the node, or pass through it, in both directions; all flows are
+   * Makes flows bypass the stack of the node, or pass through it, in both directions; all flows are
    * judged again where that changes.
    */
   public CompletableFuture<Void> bypassStack(boolean bypassesStack) {
@@ -416,7 +416,7 @@ public final class DatapathManager implements AutoCloseable {
     return redirects;
   }
 
-  /** Tells from the next round of conntrack sweeps on to which addresses flows are open. */
+  /** Reports from the next round of conntrack sweeps on to which addresses flows are open. */
   public void watch(AddressUse use) {
     watchedFlows.ask(use);
   }

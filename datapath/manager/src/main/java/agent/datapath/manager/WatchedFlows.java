@@ -10,7 +10,7 @@ import java.util.Set;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
-/** Has the rounds of sweeps look for flows to the addresses that are asked for. */
+/** Makes the rounds of sweeps look for flows to the addresses that are asked for. */
 final class WatchedFlows implements ConntrackGc.Watch {
   private static final Logger LOGGER = LogManager.getLogger(WatchedFlows.class);
   private static final long MAPPED_IPV4 = 0xffff_0000_0000L;
@@ -24,7 +24,7 @@ final class WatchedFlows implements ConntrackGc.Watch {
   private boolean isFailing;
 
   /**
-   * Takes the map over.
+   * Owns the map from now on.
    *
    * @throws agent.maps.kernel.BpfMapException where what a former run left cannot be removed
    */

@@ -133,7 +133,7 @@ class BoundPortKernelTest {
     return backend(address, port, BackendState.ACTIVE);
   }
 
-  /** Has a socket ask for an address and port, and returns it; the caller closes it. */
+  /** Binds a socket to an address and port, and returns it; the caller closes it. */
   private static NetworkChannel bind(
       NetworkNamespace namespace, Family family, int protocol, String address, int port)
       throws Exception {

@@ -155,7 +155,7 @@ class DroppedPacketsKernelTest {
     }
   }
 
-  /** Lets seconds pass in the agent, each of which takes a moment. */
+  /** Advances seconds in the agent, each of which takes a moment. */
   private static void pass(AtomicLong aheadNs, int seconds) throws InterruptedException {
     for (int i = 0; i < seconds; i++) {
       aheadNs.addAndGet(TimeUnit.SECONDS.toNanos(1));

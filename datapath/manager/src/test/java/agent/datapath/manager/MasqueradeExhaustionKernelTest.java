@@ -196,7 +196,7 @@ class MasqueradeExhaustionKernelTest {
         .packets(MetricsDirection.EGRESS.number(), DropReason.PORTS_EXHAUSTED.number());
   }
 
-  /** Has all ports of the node taken for the destination, but for the free ones and its own. */
+  /** Occupies all ports of the node for the destination, but for the free ones and its own. */
   private void takePorts(Protocol protocol) {
     final BpfMap table = manager.maps().find(protocol.table).orElseThrow();
     final BatchWriter batch = new BatchWriter(table, 1024);

@@ -71,7 +71,7 @@ class RefusedProgramsKernelTest {
       assertEquals(1, faults.size(), faults::toString);
       assertEquals(Part.PROGRAMS, faults.getFirst().part());
       assertFalse(faults.getFirst().isRepairable());
-      assertTrue(faults.getFirst().message().contains("all its packets are dropped"));
+      assertTrue(faults.getFirst().message().contains("all packets are dropped"));
       assertEquals(List.of(), ManagerTestNode.detach(manager, 801));
       assertEquals(List.of(), manager.endpointFaults().of(801));
       assertTrue(
@@ -154,7 +154,9 @@ class RefusedProgramsKernelTest {
     return node.context().keepsSources(true);
   }
 
-  /** Has the programs of an object read a byte of the packet before they know that there is one. */
+  /**
+   * Makes the programs of an object read a byte of the packet before they know that there is one.
+   */
   private void refuse(String object) throws IOException {
     final Path folder = node.state().resolve("bpf");
     final String changed = "programs/" + object + ".bpf.c";
@@ -213,7 +215,7 @@ class RefusedProgramsKernelTest {
     assertEquals(Level.STOPPED, health.level(), message);
     assertTrue(
         message.startsWith(
-            "kernel %s refuses the programs of %s: "
+            "kernel %s rejects the programs of %s: "
                 .formatted(System.getProperty("os.version"), object)),
         message);
     assertTrue(message.contains("invalid"), message); // of the verifier

@@ -35,7 +35,7 @@ class SharedPolicyKernelTest {
   private static final int CAPACITY = 16_384;
   private static final List<PolicyEntry> ALL = ManagerTestNode.allowAll();
 
-  /** Takes all packets to the endpoint away. */
+  /** Drops all packets to the endpoint. */
   private static final PolicyDelta CLOSE =
       new PolicyDelta(List.of(), List.of(PolicyEntry.allowAll(0, PolicyDirection.INGRESS)));
 

@@ -183,7 +183,7 @@ class NetlinkMessagesTest {
         attribute(15, 1000).attribute(9, hops.array()).decode(RouteMessage::decode).orElseThrow());
   }
 
-  /** Tells by the header of a route message whether it can be of a workload, or of the node. */
+  /** The header of a route message shows whether it can be of a workload, or of the node. */
   @Test
   void shouldTellRoutesToOneAddressAndThoseOfTheLocalTable() {
     assertKind(2, 32, RouteMessage.TABLE_MAIN, true, false);

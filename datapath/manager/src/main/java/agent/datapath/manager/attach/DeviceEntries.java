@@ -26,7 +26,7 @@ public final class DeviceEntries implements Check {
   private final GuardedMap guarded;
   private final UnsafeBuffer key = new UnsafeBuffer(new byte[Integer.BYTES]);
 
-  /** Takes the open map, whose entries are not desired until {@link #add}. */
+  /** Wraps the open map, whose entries are not desired until {@link #add}. */
   public DeviceEntries(BpfMap map, KernelFaults faults, Repairs repairs) {
     this.map = map;
     devices = new DeviceMap(map);

@@ -17,7 +17,7 @@ final class WatchedFilter extends WatchedHook {
   private int foreignProgramId;
   private int foreignPriority;
 
-  /** Takes over the handle of the program. */
+  /** Owns the handle of the program. */
   WatchedFilter(TcHook hook, TcFilter filter, BpfProgram program) {
     super(hook.toString(), hook.ifindex());
     this.filter = filter;

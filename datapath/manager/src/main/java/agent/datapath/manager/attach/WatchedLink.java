@@ -23,7 +23,7 @@ final class WatchedLink extends WatchedHook {
   private int deviceMinor;
   private int foreignProgramId;
 
-  /** Takes over the handle of the link. */
+  /** Owns the handle of the link. */
   WatchedLink(
       PinnedLinkAttachment attachment, Path pin, BpfLink link, LinkDescription description) {
     super(attachment.toString(), description.ifindex());

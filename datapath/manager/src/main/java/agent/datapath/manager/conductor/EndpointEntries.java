@@ -64,7 +64,7 @@ public final class EndpointEntries implements Check {
   private int equal;
 
   /**
-   * Takes over the entries of the open map, and the cells of their interfaces.
+   * Adopts the entries of the open map, and the cells of their interfaces.
    *
    * @param always events that are emitted while they have no subscriber
    * @param bypassesStack whether flows bypass the stack, until {@link #bypassStack} is called
@@ -110,7 +110,7 @@ public final class EndpointEntries implements Check {
     return options;
   }
 
-  /** Takes over the entry of a previous run, which may have routed otherwise. */
+  /** Adopts the entry of a previous run, which may have routed otherwise. */
   private void takeOver(int id) {
     final EndpointEntry entry = read(id);
     desired.put(id, entry);
@@ -120,7 +120,7 @@ public final class EndpointEntries implements Check {
     }
   }
 
-  /** Has all flows with one of these addresses as a side judged again. */
+  /** Invalidates the verdicts of all flows with one of these addresses. */
   public void renewFlows(Set<IpAddress> addresses) {
     desired.forEach(
         (id, entry) -> {
@@ -131,14 +131,14 @@ public final class EndpointEntries implements Check {
     generations.raiseOutside(addresses.stream().map(Prefix::of).toList());
   }
 
-  /** Has all flows judged again. */
+  /** Invalidates the verdicts of all flows. */
   public void renewFlows() {
     generations.raiseAll();
   }
 
   /**
-   * Tells whether flows bypass the stack. Where that changes, all flows are judged again, and go
-   * the other way in both directions from the next packet of either.
+   * Sets whether flows bypass the stack. Where that changes, all flows are judged again, and go the
+   * other way in both directions from the next packet of either.
    */
   public void bypassStack(boolean bypassesStack) {
     if (setNodeOption(HOST_ROUTING, bypassesStack)) {
@@ -146,7 +146,7 @@ public final class EndpointEntries implements Check {
     }
   }
 
-  /** Tells whether the node has services, which new flows are compared with. */
+  /** Sets whether the node has services, which new flows are compared with. */
   public void serve(boolean hasServices) {
     setNodeOption(SERVICES, hasServices);
   }
@@ -162,7 +162,7 @@ public final class EndpointEntries implements Check {
   }
 
   /**
-   * Tells whether events have a subscriber. While they have none, the entries lack the options of
+   * Sets whether events have a subscriber. While they have none, the entries lack the options of
    * the other notifications, so that these cost the programs nothing; the flows of an endpoint
    * whose entry changes are judged again, since traced ones go another way.
    *

@@ -54,7 +54,7 @@ public final class IpcacheGuard implements Check {
   }
 
   /**
-   * Takes over what the maps hold where nothing is known: the changes that follow make it what the
+   * Adopts what the maps hold where nothing is known: the changes that follow make it what the
    * owner of the ipcache wants.
    */
   void onRead(List<IpcacheEntry> held) {

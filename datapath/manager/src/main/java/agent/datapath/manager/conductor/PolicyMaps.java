@@ -139,7 +139,7 @@ public final class PolicyMaps implements PolicyMapProxy, AutoCloseable {
     return true;
   }
 
-  /** Gives an endpoint a map of its own that holds what its present one would after a change. */
+  /** Assigns an endpoint a map of its own that holds what its present one would after a change. */
   SharedPolicy split(int id, int identity, PolicyDelta delta) {
     return split(id, identity, entriesAfter(of(id), delta));
   }
@@ -168,7 +168,7 @@ public final class PolicyMaps implements PolicyMapProxy, AutoCloseable {
     return identity != SharedPolicy.NOT_SHARED && entries.hasOtherIdentity(id, identity);
   }
 
-  /** Gives an endpoint that has an entry another identity. */
+  /** Changes the identity of an endpoint that has an entry. */
   void identity(int id, int identity) {
     entries.identity(id, identity);
     generations.raise(id);
@@ -287,7 +287,7 @@ public final class PolicyMaps implements PolicyMapProxy, AutoCloseable {
     }
   }
 
-  /** Gives an endpoint a map of its own, which is complete before the endpoint uses it. */
+  /** Assigns an endpoint a map of its own, which is complete before the endpoint uses it. */
   private SharedPolicy split(int id, int identity, Collection<PolicyEntry> desired) {
     final SharedPolicy policy = opened(free(id));
     try {
@@ -382,7 +382,7 @@ public final class PolicyMaps implements PolicyMapProxy, AutoCloseable {
     }
   }
 
-  /** Takes the policy map from an endpoint; the programs then drop its packets. */
+  /** Removes the policy map of an endpoint; the programs then drop its packets. */
   void leave(int id) {
     final SharedPolicy policy = byEndpoint.remove(id);
     if (policy != null) {

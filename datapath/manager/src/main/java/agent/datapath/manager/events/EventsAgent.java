@@ -59,7 +59,7 @@ public final class EventsAgent implements Agent, DatapathEvents {
     }
   }
 
-  /** Has the programs emit events, or not. */
+  /** Switches the events of the programs on or off. */
   @FunctionalInterface
   public interface Listening {
     /** Starts or ends the events; completes when the programs have it. */

@@ -125,7 +125,7 @@ public final class DesiredEntries {
     shrink();
   }
 
-  /** Gives up what so few entries do not need; half a part stays, so that they may come and go. */
+  /** Frees what so few entries do not need; half a part stays, so that they may come and go. */
   private void shrink() {
     final int needed = (size + PART / 2 >>> PART_BITS) + 1;
     if (parts.length > needed) {

@@ -9,10 +9,10 @@ import java.util.function.LongSupplier;
 import org.agrona.concurrent.NanoClock;
 
 /**
- * Tells which endpoints have used up their share of the ports of masqueraded flows: their half-open
- * flows have lost their ports to later ones, or flows have found none, also by rules where the
- * stack masquerades. The health says so until nothing of that has been counted for half a minute.
- * Read by any thread, until {@link #close} and after it.
+ * Reports the endpoints that have used up their share of the ports of masqueraded flows: their
+ * half-open flows have lost their ports to later ones, or flows have found none, also by rules
+ * where the stack masquerades. The health says so until nothing of that has been counted for half a
+ * minute. Read by any thread, until {@link #close} and after it.
  */
 public final class PortShares implements Check, HealthBoard.Probe, AutoCloseable {
   /** Its health module. */
@@ -73,7 +73,7 @@ public final class PortShares implements Check, HealthBoard.Probe, AutoCloseable
         + refusedByRules();
   }
 
-  /** Takes the present counts as those before what is reported. */
+  /** Sets the present counts as the baseline of what is reported. */
   private void begin() {
     seen = counted();
     overShareBefore = overShare.getAsLong();

@@ -49,8 +49,7 @@ public final class NodeConstants {
   }
 
   /**
-   * Has the programs believe for a while that entries of connections are missing: tables are
-   * carried over.
+   * Makes the programs expect missing conntrack entries for a while: tables are carried over.
    *
    * @param nowNs of {@link System#nanoTime}, which is the clock of the programs
    */

@@ -62,7 +62,7 @@ public final class NodeMapSet implements AutoCloseable {
   }
 
   /**
-   * Takes over or creates all maps of this node, with the sizes of the context.
+   * Adopts or creates all maps of this node, with the sizes of the context.
    *
    * @param guard compares the pins of the maps
    * @throws agent.maps.kernel.BpfMapException where the kernel refuses
@@ -230,8 +230,8 @@ public final class NodeMapSet implements AutoCloseable {
   }
 
   /**
-   * Takes over or creates a policy map, and registers it. A pinned map that is smaller than the
-   * present capacity is replaced by one with the same entries; a larger one stays.
+   * Adopts or creates a policy map, and registers it. A pinned map that is smaller than the present
+   * capacity is replaced by one with the same entries; a larger one stays.
    *
    * @throws agent.maps.kernel.BpfMapException where the kernel refuses
    */

@@ -55,7 +55,7 @@ public final class ProgramMaps implements Check {
       subject = new Subject("map " + map.name(), "slots without their program", faults, repairs);
     }
 
-    /** Takes the present programs for those that belong there. */
+    /** Records the present programs as the desired ones. */
     void read() {
       close();
       for (int slot = 0; slot < map.maxEntries(); slot++) {
@@ -120,7 +120,7 @@ public final class ProgramMaps implements Check {
     loading.unlock();
   }
 
-  /** Has an object that is not loaded yet use the map of this name, where there is one. */
+  /** Makes an object that is not loaded yet use the map of this name, where there is one. */
   void reuse(BpfObject object, String name, Path pin) {
     final BpfMap known = open.get(name);
     if (known != null) {

@@ -45,7 +45,7 @@ public final class Redirects implements NodeRedirects, Check {
   private final Map<RedirectKind, Integer> previous = new EnumMap<>(RedirectKind.class);
 
   /**
-   * Takes the open maps over from a former run.
+   * Adopts the open maps of a previous run.
    *
    * @param loader loads an object
    */

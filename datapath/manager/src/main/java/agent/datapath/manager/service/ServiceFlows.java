@@ -59,7 +59,9 @@ final class ServiceFlows {
     return addresses;
   }
 
-  /** Tells the programs whether there is a service; flows to one that has gone find their way. */
+  /**
+   * Sets for the programs whether there is a service; flows to one that has gone find their way.
+   */
   void served(boolean hasServices) {
     endpoints.serve(hasServices);
   }

@@ -104,7 +104,7 @@ public final class SocketSweepAgent extends ConductorAgent implements HealthBoar
         .whenComplete((object, failure) -> hand(object, failure, this::findingLoaded));
   }
 
-  /** Takes an object over from the loader's thread. */
+  /** Receives an object from the loader's thread. */
   private void hand(
       BpfObject object, Throwable failure, BiConsumer<BpfObject, Throwable> receiver) {
     run(() -> receiver.accept(object, failure))

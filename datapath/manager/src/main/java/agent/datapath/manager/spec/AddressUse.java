@@ -40,7 +40,7 @@ public interface AddressUse {
   Set<IpAddress> asked();
 
   /**
-   * Tells the result of a round; not called where the round failed.
+   * Receives the result of a round; not called where the round failed.
    *
    * @param inUse those of the addresses that were asked for to which flows were open
    */

@@ -30,7 +30,7 @@ public interface DeviceProxy {
   CompletableFuture<Void> guard(Map<String, Integer> devices);
 
   /**
-   * Gives flows that workloads open by a guarded device an address of the device from now on. Those
+   * Masquerades new flows of workloads through a guarded device by an address of the device. Those
    * by a device without one keep the address of their workload; running flows keep what they have.
    *
    * @param addresses by the name of the device

@@ -45,7 +45,7 @@ public interface PolicyMapProxy {
   CompletableFuture<Map<Integer, RuntimeException>> apply(List<PolicyChange> changes);
 
   /**
-   * Gives an endpoint a policy map with the desired entries: one of its identity that holds them,
+   * Assigns an endpoint a policy map with the desired entries: one of its identity that holds them,
    * or its own, which is compared with the kernel, and to which the difference is written.
    *
    * @param identity identity of the endpoint, by which it may share a map; 0: it shares none
@@ -55,8 +55,8 @@ public interface PolicyMapProxy {
       int endpointId, int identity, Collection<PolicyEntry> desired);
 
   /**
-   * Has flows that proxies have open obey the policies that are written and published: what these
-   * deny ends at once in both directions.
+   * Enforces the written and published policies on flows that proxies have open: what these deny
+   * ends at once in both directions.
    *
    * @return complete when that is so; does not fail
    */

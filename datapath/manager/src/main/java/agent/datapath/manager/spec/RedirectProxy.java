@@ -73,7 +73,7 @@ public interface RedirectProxy {
   Optional<String> refusal(RedirectedFlow flow);
 
   /**
-   * Gives a socket of the proxy the client's address and port where the server is an endpoint of
+   * Assigns a socket of the proxy the client's address and port where the server is an endpoint of
    * this node; to be completed before its first packet. The socket is bound to {@link #address} and
    * a port. For other servers there is nothing to do: they see the address of this node.
    *

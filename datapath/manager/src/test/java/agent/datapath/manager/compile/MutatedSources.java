@@ -58,7 +58,7 @@ public final class MutatedSources {
     throw new IllegalArgumentException("no program contains " + file);
   }
 
-  /** Takes the change back, and removes its objects. */
+  /** Undoes the change, and removes its objects. */
   public void restore() throws IOException {
     changedFile = null;
     for (final Path object : objects.values()) {

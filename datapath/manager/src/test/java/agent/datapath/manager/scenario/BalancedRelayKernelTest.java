@@ -394,7 +394,7 @@ class BalancedRelayKernelTest {
     }
   }
 
-  /** Gives a packet the sum of its pseudo header as its checksum: RFC 9293, RFC 8200. */
+  /** Sets the sum of the pseudo header as the checksum of a packet: RFC 9293, RFC 8200. */
   private static void incomplete(Family family, int protocol, byte[] frame) {
     final boolean isIpv4 = family == Family.IPV4;
     final int l4 = ETHERNET + (isIpv4 ? 20 : 40);

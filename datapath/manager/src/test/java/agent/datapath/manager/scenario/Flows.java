@@ -176,7 +176,7 @@ final class Flows {
     }
   }
 
-  /** Takes an entry away, as the kernel does that evicts it. */
+  /** Removes an entry, as the kernel does that evicts it. */
   void delete(Family family, ScenarioHost a, int aPort, ScenarioHost b, int bPort, int protocol) {
     assertNotNull(find(family, a, aPort, b, bPort, protocol));
     final boolean isTcp = protocol == WorkloadPolicy.TCP;
@@ -187,14 +187,14 @@ final class Flows {
             : (isTcp ? tcp6 : any6).deleteFound());
   }
 
-  /** Takes an entry out of the overflow, as the kernel does that evicts it. */
+  /** Removes an entry from the overflow, as the kernel does that evicts it. */
   void deleteFromOverflow(
       Family family, ScenarioHost a, int aPort, ScenarioHost b, int bPort, int protocol) {
     assertNotNull(find(family, a, aPort, b, bPort, protocol));
     assertEquals(0, family == Family.IPV4 ? overflow4.deleteFound() : overflow6.deleteFound());
   }
 
-  /** Has an entry of the overflow expired. */
+  /** Expires an entry of the overflow. */
   void expireInOverflow(
       Family family, ScenarioHost a, int aPort, ScenarioHost b, int bPort, int protocol) {
     assertNotNull(find(family, a, aPort, b, bPort, protocol));

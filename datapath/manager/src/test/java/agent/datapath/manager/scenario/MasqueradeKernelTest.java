@@ -506,7 +506,7 @@ class MasqueradeKernelTest {
     }
   }
 
-  /** Has a flow of Alice sent nothing for two seconds, after which a packet renews its entry. */
+  /** Leaves a flow of Alice idle for two seconds, after which a packet renews its entry. */
   private void idle(Family family, int port, int protocol) {
     final Flows.Flow flow = node.flows().find(family, ALICE, port, PEER, PORT, protocol);
     node.flows()

@@ -116,7 +116,7 @@ class MasqueradedRangesKernelTest {
     assertTrue(left.isPositive() && left.compareTo(Duration.ofSeconds(1)) <= 0, left::toString);
   }
 
-  /** Has all flows used up the tables, or none. */
+  /** Makes the tables full, or empty. */
   private void exhaust(boolean isExhausted) {
     for (int table = 0; table < FlowUsageFlyweight.TABLES; table++) {
       for (final int id : new int[] {ALICE.id, FlowUsageArray.NODE}) {

@@ -44,7 +44,7 @@ class ReplacedEntriesKernelTest {
     node.close();
   }
 
-  /** Has all flows used up the tables, or none. */
+  /** Makes the tables full, or empty. */
   private void exhaust(boolean isExhausted) {
     for (int table = 0; table < FlowUsageFlyweight.TABLES; table++) {
       for (final int id : new int[] {ALICE.id, BOB.id, FlowUsageArray.NODE}) {

@@ -103,7 +103,7 @@ final class ScenarioNetwork implements AutoCloseable {
     namespace.ip(commands.toArray(String[]::new));
   }
 
-  /** Gives the node both addresses of a host. */
+  /** Assigns the node both addresses of a host. */
   void own(ScenarioHost host) {
     namespace.ip(
         "link set lo up",
@@ -111,7 +111,7 @@ final class ScenarioNetwork implements AutoCloseable {
         "address add " + host.ipv6 + "/128 dev lo nodad");
   }
 
-  /** Has a packet arrive by an interface, as one that was addressed to it. */
+  /** Makes a packet arrive by an interface, as one that was addressed to it. */
   void arrive(int ifindex, IpPacket packet) {
     final String mac = "02:00:00:00:77:%02x".formatted(ifindex);
     namespace.ip("link set " + name(ifindex) + " address " + mac);

@@ -114,8 +114,8 @@ final class ScenarioNode implements AutoCloseable {
   }
 
   /**
-   * Gives the programs flow tables that take so many entries and no more. Those of a node evict
-   * another entry then, and refuse one only where a CPU finds none to evict.
+   * Limits the flow tables of the programs to so many entries. Those of a node evict another entry
+   * then, and refuse one only where a CPU finds none to evict.
    */
   ScenarioNode fullFlowTables(int entries) {
     for (final MapDefinition definition : SHIPPED.all()) {
@@ -146,7 +146,7 @@ final class ScenarioNode implements AutoCloseable {
     return policies.get(workload);
   }
 
-  /** Takes the policy map of a workload away, as of an endpoint that is being removed. */
+  /** Removes the policy map of a workload, as of an endpoint that is being removed. */
   void removePolicyMap(ScenarioHost workload) {
     assertEquals(0, new PolicyMapArray(map("policies")).clear(workload.id));
     raiseGeneration(workload.id);
@@ -170,7 +170,7 @@ final class ScenarioNode implements AutoCloseable {
     return this;
   }
 
-  /** Takes an option away from one workload. */
+  /** Clears an option of one workload. */
   ScenarioNode without(ScenarioHost workload, EndpointOption option) {
     setOptions(workload, optionsOf(workload) & ~option.number());
     return this;
@@ -219,7 +219,7 @@ final class ScenarioNode implements AutoCloseable {
     return this;
   }
 
-  /** Gives IPv6 addresses without an ipcache entry another identity. */
+  /** Sets the identity of IPv6 addresses without an ipcache entry. */
   ScenarioNode worldIdentity6(int identity) {
     worldIdentity6 = identity;
     return this;
@@ -231,31 +231,31 @@ final class ScenarioNode implements AutoCloseable {
     return this;
   }
 
-  /** Gives the kernel these ports for sockets of the node. */
+  /** Reserves these ports for sockets of the node. */
   ScenarioNode socketPorts(int first, int count) {
     socketPortFirst = first;
     socketPorts = count;
     return this;
   }
 
-  /** Gives an endpoint one of so many of the ports of masqueraded flows. */
+  /** Limits an endpoint to one of so many of the ports of masqueraded flows. */
   ScenarioNode portShares(int shares) {
     portShares = shares;
     return this;
   }
 
-  /** Has tables been carried over, so that entries may be missing until a time. */
+  /** Marks tables as carried over, so that entries may be missing until a time. */
   ScenarioNode flowsLostUntil(long ns) {
     flowsLostUntilNs = ns;
     return this;
   }
 
-  /** Has tables been carried over a moment ago. */
+  /** Marks tables as carried over a moment ago. */
   ScenarioNode mayHaveLostFlows() {
     return flowsLostUntil(System.nanoTime() + 600 * SECOND_NS);
   }
 
-  /** Takes the IPv4 address of a workload away. */
+  /** Removes the IPv4 address of a workload. */
   void takeIpv4(ScenarioHost workload) {
     withoutIpv4.add(workload);
     register(workload);
@@ -295,7 +295,7 @@ final class ScenarioNode implements AutoCloseable {
     register(workload);
   }
 
-  /** Lets flows bypass the stack by a device that has routes to all hosts outside this node. */
+  /** Makes flows bypass the stack by a device that has routes to all hosts outside this node. */
   ScenarioNode routed() {
     network = ScenarioNetwork.create();
     guard(ScenarioNetwork.DEVICE);
@@ -307,7 +307,7 @@ final class ScenarioNode implements AutoCloseable {
     return network;
   }
 
-  /** Has the host program on a device. */
+  /** Attaches the host program to a device. */
   void guard(int ifindex) {
     assertEquals(0, new DeviceMap(map("devices")).add(ifindex, 0, 0, 0));
   }
@@ -328,12 +328,12 @@ final class ScenarioNode implements AutoCloseable {
     return this;
   }
 
-  /** Takes the host program off a device. */
+  /** Detaches the host program from a device. */
   void unguard(int ifindex) {
     assertEquals(0, new DeviceMap(map("devices")).remove(ifindex));
   }
 
-  /** Gives a workload another interface on the node. */
+  /** Moves a workload to another interface on the node. */
   void move(ScenarioHost workload, int ifindex) {
     assertEquals(0, endpoints.lookup(workload.id));
     endpoints.found().ifindex(ifindex);
@@ -504,7 +504,7 @@ final class ScenarioNode implements AutoCloseable {
     return run(endpointPrograms().program(program), packet.bytes(), direction);
   }
 
-  /** Gives the interface of BPF_PROG_TEST_RUN to a workload in the overflow of the cells. */
+  /** Assigns the interface of BPF_PROG_TEST_RUN to a workload in the overflow of the cells. */
   void overflow(ScenarioHost workload) {
     final BpfMap overflow = map("interfaces_overflow");
     assertEquals(0, new InterfaceOverflowMap(overflow).set(LOOPBACK_IFINDEX, workload.id));

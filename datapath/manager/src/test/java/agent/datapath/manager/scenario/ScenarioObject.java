@@ -59,7 +59,7 @@ final class ScenarioObject {
         .toList();
   }
 
-  /** Has the kernel allocate little for tables of flows, which the verifier does not look at. */
+  /** Makes the kernel allocate little for tables of flows, which the verifier does not look at. */
   ScenarioObject shrinkConntrack() {
     for (final String map : object.mapNames()) {
       if (map.startsWith("conntrack")) {

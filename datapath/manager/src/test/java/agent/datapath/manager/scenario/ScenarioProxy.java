@@ -63,7 +63,7 @@ final class ScenarioProxy {
     serve(node, RedirectKind.HTTP, PROXY);
   }
 
-  /** Tells the programs the first port of a proxy; 0: there is none. */
+  /** Sets the first port of a proxy; 0: there is none. */
   static void serve(ScenarioNode node, RedirectKind kind, int port) {
     final EntryBuffer entry = new EntryBuffer(node.map("redirect_proxies"));
     entry.key().putInt(0, kind.number());
@@ -72,8 +72,8 @@ final class ScenarioProxy {
   }
 
   /**
-   * Has an endpoint send its share of datagrams to proxies but for some, early in a window so that
-   * what follows is in the same one.
+   * Makes an endpoint send its share of datagrams to proxies but for some, early in a window so
+   * that what follows is in the same one.
    *
    * @param endpoint its id; 0: all clients outside
    */

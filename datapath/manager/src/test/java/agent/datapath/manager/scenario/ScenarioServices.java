@@ -121,7 +121,7 @@ final class ScenarioServices {
     assertEquals(0, services.update(entry, MapFlag.ANY));
   }
 
-  /** Gives a service a table, whose cells have the indexes of servers. */
+  /** Sets the table of a service, whose cells hold indexes of servers. */
   void putTable(int id, int version, int[] choices, Server... servers) {
     for (int index = 0; index < servers.length; index++) {
       final EntryBuffer entry = part(ends, id, version, index);
@@ -146,7 +146,7 @@ final class ScenarioServices {
     assertEquals(0, tables.update(entry, MapFlag.ANY));
   }
 
-  /** Takes a part of the cells of a table away, as where the table is being replaced. */
+  /** Removes a part of the cells of a table, as where the table is being replaced. */
   void removeCells(int id, int version, int part) {
     assertEquals(0, cells.delete(part(cells, id, version, part)));
   }
@@ -174,7 +174,7 @@ final class ScenarioServices {
     assertEquals(0, backends.update(entry, MapFlag.ANY));
   }
 
-  /** Takes a service away. */
+  /** Removes a service. */
   void remove(int id, ScenarioHost frontend, int port, int protocol, List<Server> servers) {
     assertEquals(0, services.delete(frontend(frontend, port, protocol)));
     servers.forEach(server -> state(id, server, null));
