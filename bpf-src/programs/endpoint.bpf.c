@@ -53,20 +53,20 @@ static __always_inline int endpoint_judge_by(struct __sk_buff *skb, const struct
 	if (hook != METRICS_EGRESS)
 		return judge_to_endpoint(skb, packet, endpoint);
 	action = judge_from_endpoint(skb, packet, endpoint);
-	return unlikely(action < OWN_RELAY_OPENS) ? own_relay_finish(skb, endpoint, packet, action) : action;
+	return unlikely(action < HAIRPIN_OPENS) ? hairpin_finish(skb, endpoint, packet, action) : action;
 }
 
 /* Judges a packet on the slow path. Stores the ports of a first fragment that is not dropped, for later fragments. */
 static __always_inline int endpoint_judge_slowly(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
 						 struct packet *packet, enum metrics_direction hook)
 {
-	int action = OWN_RELAY_OPENS;
+	int action = HAIRPIN_OPENS;
 
 	if (packet->first_fragment && hook == METRICS_INGRESS && skb->tc_index == PACKET_CARRIER)
 		return early_fragment_release(skb, hook);
 	if (hook == METRICS_EGRESS && packet->kind == PACKET_ICMP_ERROR)
-		action = own_relay_error(skb, endpoint, packet);
-	if (action == OWN_RELAY_OPENS)
+		action = hairpin_error(skb, endpoint, packet);
+	if (action == HAIRPIN_OPENS)
 		action = endpoint_judge_by(skb, endpoint, packet, hook);
 	if (packet->first_fragment && action_is_forward(action)) {
 		fragment_remember(packet, endpoint->endpoint_id);
@@ -144,7 +144,7 @@ static __always_inline void quick_packet_complete(struct packet *packet, __u8 fa
 	packet->untracked = untracked;
 }
 
-/* Returns whether both addresses of a packet of this side are rewritten, which lib/own_relay.h does. */
+/* Returns whether both addresses of a packet of this side are rewritten, which lib/hairpin.h does. */
 static __always_inline bool endpoint_relays(const struct conntrack_entry *entry, enum conntrack_side side,
 					    enum metrics_direction hook)
 {
@@ -160,8 +160,8 @@ static __always_inline int endpoint_relay(struct __sk_buff *skb, const struct en
 	int action;
 
 	copy.source_side = side;
-	action = own_relay_quickly(skb, endpoint, entry, &copy, now);
-	return action == OWN_RELAY_OPENS ? endpoint_judge_by(skb, endpoint, packet, METRICS_EGRESS) : action;
+	action = hairpin_quickly(skb, endpoint, entry, &copy, now);
+	return action == HAIRPIN_OPENS ? endpoint_judge_by(skb, endpoint, packet, METRICS_EGRESS) : action;
 }
 
 /* Handles a packet that the quick parser has read, and that is of no flow which goes on without more. */
@@ -296,7 +296,7 @@ static __always_inline int endpoint_conclude(struct __sk_buff *skb, const struct
 	if (ENDPOINT_OPTION(DROP_NOTIFICATION) && !action_is_quiet(action))
 		endpoint_notify(skb, endpoint, packet, NULL, hook, EVENT_DROP, reason, 0);
 	if (reason == DROP_NOT_FORWARDABLE)
-		return own_relay_answer(skb, packet, endpoint);
+		return hairpin_answer(skb, packet, endpoint);
 	return reason == DROP_SERVICE_UNSERVED ? packet_reject(skb, packet, endpoint) : TC_ACT_SHOT;
 }
 

@@ -13,7 +13,7 @@
 #include "lib/metrics.h"
 #include "lib/nd.h"
 #include "lib/network_service.h"
-#include "lib/own_relay_network.h"
+#include "lib/hairpin_network.h"
 #include "lib/quick_parse.h"
 #include "lib/redirect_network.h"
 #include "lib/route.h"
@@ -114,7 +114,7 @@ __global int network_translate_slowly(struct __sk_buff *skb, __u32 family)
 	if (reason || !packet_is_of_hosts(&packet)) /* no service gets it, but the stack may take it */
 		return network_pass_unread(skb, family, ETH_HLEN);
 	if (packet.kind == PACKET_FLOW) {
-		action = own_answer_slowly(skb, &packet);
+		action = hairpin_reply_slowly(skb, &packet);
 		if (action != NETWORK_JUDGE)
 			return action;
 		reason = masquerade_answer(skb, &packet);

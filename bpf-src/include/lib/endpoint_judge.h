@@ -5,7 +5,7 @@
 
 #include "lib/lost_flow.h"
 #include "lib/nat46_judge.h"
-#include "lib/own_relay.h"
+#include "lib/hairpin.h"
 #include "lib/quoted_flow.h"
 #include "lib/redirect.h"
 
@@ -307,7 +307,7 @@ static __always_inline int endpoint_ask(struct __sk_buff *skb, const struct endp
 	} else if (!reason && packet->kind == PACKET_FLOW && flow_tracked_sides(flow) &&
 		   !packet_opens_nothing(packet)) {
 		if (hook == METRICS_EGRESS && unlikely(judgement->translated && judgement->masquerades))
-			return OWN_RELAY_BEGINS;
+			return HAIRPIN_BEGINS;
 		reason = flow_open(skb, packet, judgement, hook);
 		if (reason)
 			return endpoint_drop(skb, endpoint, packet, flow, hook, reason);
@@ -368,9 +368,9 @@ static __always_inline int endpoint_judge(struct __sk_buff *skb, const struct en
 		return action_drop(DROP_TUPLE_IN_USE);
 	if (entry && unlikely(entry_is_relayed(entry))) {
 		if (hook == METRICS_EGRESS) {
-			const int action = own_relay_judge(skb, endpoint, packet, entry, &segment, judgement);
+			const int action = hairpin_judge(skb, endpoint, packet, entry, &segment, judgement);
 
-			if (action != OWN_RELAY_OPENS)
+			if (action != HAIRPIN_OPENS)
 				return action;
 			judgement->put_flags = BPF_ANY;
 			judgement->overflow = !!(READ_ONCE(entry->flags) & CONNTRACK_OVERFLOW);
@@ -431,7 +431,7 @@ static __always_inline int endpoint_judge(struct __sk_buff *skb, const struct en
 			judgement_begin(judgement, packet);
 		}
 		if (step == SERVICE_OPENS && judgement->translated && packet_turns(packet, endpoint))
-			return OWN_RELAY_TURNS;
+			return HAIRPIN_TURNS;
 	}
 	return endpoint_ask(skb, endpoint, packet, judgement, old, &segment, hook);
 }
@@ -443,7 +443,7 @@ __global int judge_from_endpoint(struct __sk_buff *skb, struct packet *packet, c
 	if (!packet || !endpoint)
 		return action_drop(DROP_NO_ENDPOINT);
 	action = endpoint_judge(skb, endpoint, packet, METRICS_EGRESS);
-	if (action > OWN_RELAY_BEGINS)
+	if (action > HAIRPIN_BEGINS)
 		packet_restore(packet);
 	return action;
 }

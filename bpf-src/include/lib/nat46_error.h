@@ -7,7 +7,7 @@
 #define AGENT_LIB_NAT46_ERROR_H
 
 #include "lib/nat46.h"
-#include "lib/own_relay.h"
+#include "lib/hairpin.h"
 
 #define IPV6_LEAST_MTU 1280                                  /* RFC 8200 */
 #define NAT46_GROWTH (IPV6_HEADER_BYTES - IPV4_HEADER_BYTES) /* of a packet that becomes one of IPv6 */

@@ -326,7 +326,7 @@ __global int relay_hand(struct __sk_buff *skb, __u32 family, const struct endpoi
 						      : (int)bpf_redirect_peer(endpoint->ifindex, 0);
 }
 
-/* The same for one that goes to a workload (lib/own_relay.h). */
+/* The same for one that goes to a workload (lib/hairpin.h). */
 static __always_inline int relay_deliver(struct __sk_buff *skb, __u8 family, const struct endpoint_entry *endpoint,
 					 bool translates)
 {

@@ -9,22 +9,22 @@
  * - To a backend outside, where flows of workloads leave masqueraded (lib/masquerade.h): the backend knows the client by
  *   the address of this node. The entry of the answers belongs to the workload, whose policy is asked at the device.
  */
-#ifndef AGENT_LIB_OWN_RELAY_H
-#define AGENT_LIB_OWN_RELAY_H
+#ifndef AGENT_LIB_HAIRPIN_H
+#define AGENT_LIB_HAIRPIN_H
 
 #include "lib/relay.h"
 
-/* What judge_from_endpoint() leaves to own_relay_finish(), which has more stack, in the place of an action. */
-#define OWN_RELAY_FOLLOWS -5 /* the packet goes on as its entry says */
-#define OWN_RELAY_BEGINS -6  /* it opens a flow to a backend outside */
-#define OWN_RELAY_TURNS -7   /* it opens a flow of the workload to itself */
+/* What judge_from_endpoint() leaves to hairpin_finish(), which has more stack, in the place of an action. */
+#define HAIRPIN_FOLLOWS -5 /* the packet goes on as its entry says */
+#define HAIRPIN_BEGINS -6  /* it opens a flow to a backend outside */
+#define HAIRPIN_TURNS -7   /* it opens a flow of the workload to itself */
 
-#define OWN_RELAY_OPENS -4     /* in the place of an action: the packet opens a flow, or is of no flow of these */
-#define OWN_RELAY_OTHER 0x1000 /* in the place of a drop reason: the flow has other parties now */
-#define OWN_RELAY_ASKS 0x2000  /* the same: own_relay_ask() has to be called */
+#define HAIRPIN_OPENS -4     /* in the place of an action: the packet opens a flow, or is of no flow of these */
+#define HAIRPIN_OTHER 0x1000 /* in the place of a drop reason: the flow has other parties now */
+#define HAIRPIN_ASKS 0x2000  /* the same: hairpin_ask() has to be called */
 
 /* Returns whether the workload is its own backend. */
-static __always_inline bool entry_is_hairpin(const struct conntrack_entry *entry)
+static __always_inline bool entry_is_to_itself(const struct conntrack_entry *entry)
 {
 	return !(entry->flags & (CONNTRACK_OUTSIDE_LOW | CONNTRACK_OUTSIDE_HIGH));
 }
@@ -45,7 +45,7 @@ static __always_inline __u32 entry_way(const struct conntrack_entry *entry, enum
 }
 
 /* Opens both entries of a flow, in which judge_scratch has that of the client's packets then; returns a drop reason. */
-__global int own_relay_open(struct __sk_buff *skb, const struct packet *packet, struct judgement *judgement)
+__global int hairpin_open(struct __sk_buff *skb, const struct packet *packet, struct judgement *judgement)
 {
 	__u32 to_client, to_backend;
 	__u8 overflow;
@@ -67,13 +67,13 @@ __global int own_relay_open(struct __sk_buff *skb, const struct packet *packet, 
 }
 
 /* Returns whether the packet can be sent on. */
-static __always_inline bool own_relay_passes(struct __sk_buff *skb, __u32 way, __u8 family)
+static __always_inline bool hairpin_passes(struct __sk_buff *skb, __u32 way, __u8 family)
 {
 	return deliver_lives(skb, family) && (way & RELAY_TO_WORKLOAD || deliver_fits(skb, way));
 }
 
 /* Refuses a packet that cannot be sent on; endpoint_conclude() answers it. Returns the action. */
-static __always_inline int own_relay_refuse(__u32 way)
+static __always_inline int hairpin_refuse(__u32 way)
 {
 	struct judge_scratch *memory = scratch();
 
@@ -83,7 +83,7 @@ static __always_inline int own_relay_refuse(__u32 way)
 }
 
 /* Answers a packet of a workload that is refused as a router does, from its destination; returns the action. */
-__global int own_relay_answer(struct __sk_buff *skb, const struct packet *packet, const struct endpoint_entry *endpoint)
+__global int hairpin_answer(struct __sk_buff *skb, const struct packet *packet, const struct endpoint_entry *endpoint)
 {
 	struct judge_scratch *memory = scratch();
 	__u32 error;
@@ -97,7 +97,7 @@ __global int own_relay_answer(struct __sk_buff *skb, const struct packet *packet
 }
 
 /* Sends on a packet of a workload that is rewritten; returns the action. */
-__global int own_relay_forward(struct __sk_buff *skb, const struct endpoint_entry *endpoint, __u32 way, __u32 family)
+__global int hairpin_forward(struct __sk_buff *skb, const struct endpoint_entry *endpoint, __u32 way, __u32 family)
 {
 	if (!endpoint)
 		return TC_ACT_SHOT;
@@ -108,9 +108,9 @@ __global int own_relay_forward(struct __sk_buff *skb, const struct endpoint_entr
 }
 
 /* Changes the entries of a flow by a packet that is rewritten; returns an enum conntrack_change. */
-static __always_inline int own_relay_advance(struct __sk_buff *skb, struct conntrack_entry *entry,
-					     const struct segment *segment, __u64 now, __u32 way, __u8 family,
-					     __u32 l4_offset)
+static __always_inline int hairpin_advance(struct __sk_buff *skb, struct conntrack_entry *entry,
+					   const struct segment *segment, __u64 now, __u32 way, __u8 family,
+					   __u32 l4_offset)
 {
 	const enum conntrack_side side = segment->source_side & 1;
 	int change;
@@ -126,36 +126,36 @@ static __always_inline int own_relay_advance(struct __sk_buff *skb, struct connt
 }
 
 /* Moves a flow to a backend outside to the route of this packet's traffic class. */
-static __always_inline void own_relay_follow_class(struct __sk_buff *skb, struct conntrack_entry *entry,
-						   enum conntrack_side side, __u8 family)
+static __always_inline void hairpin_follow_class(struct __sk_buff *skb, struct conntrack_entry *entry,
+						 enum conntrack_side side, __u8 family)
 {
 	if (!entry_is_to_workload(entry, side))
 		relay_follow_class(skb, entry, side, family);
 }
 
-/* The complete path of a packet of a workload that the quick parser reads; returns an action or OWN_RELAY_OPENS. */
-__global int own_relay_quickly(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
-			       struct conntrack_entry *entry, const struct segment *segment, __u64 now)
+/* The complete path of a packet of a workload that the quick parser reads; returns an action or HAIRPIN_OPENS. */
+__global int hairpin_quickly(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
+			     struct conntrack_entry *entry, const struct segment *segment, __u64 now)
 {
 	if (!endpoint || !entry || !segment)
-		return OWN_RELAY_OPENS;
+		return HAIRPIN_OPENS;
 
 	const __u8 family = skb->protocol == bpf_htons(ETH_P_IP) ? FAMILY_IPV4 : FAMILY_IPV6;
 	const enum conntrack_side side = segment->source_side & 1;
 	__u32 way;
 
-	own_relay_follow_class(skb, entry, side, family);
+	hairpin_follow_class(skb, entry, side, family);
 	way = entry_way(entry, side);
-	if (!frame_is_to_gateway(skb, endpoint) || !own_relay_passes(skb, way, family))
-		return OWN_RELAY_OPENS;
+	if (!frame_is_to_gateway(skb, endpoint) || !hairpin_passes(skb, way, family))
+		return HAIRPIN_OPENS;
 	if (relay_rewrite_quickly(skb, entry, family, segment->protocol))
 		return action_drop(DROP_MALFORMED);
-	own_relay_advance(skb, entry, segment, now, way, family, quick_l4_offset(family));
-	return own_relay_forward(skb, endpoint, way, family);
+	hairpin_advance(skb, entry, segment, now, way, family, quick_l4_offset(family));
+	return hairpin_forward(skb, endpoint, way, family);
 }
 
 /* Sets judge_scratch to what the client would have sent to the backend without the translation. side: the client's. */
-__global int own_relay_show(const struct packet *packet, const struct conntrack_entry *entry, __u32 from_client)
+__global int hairpin_show(const struct packet *packet, const struct conntrack_entry *entry, __u32 from_client)
 {
 	struct judge_scratch *memory = scratch();
 	struct packet *shown;
@@ -177,7 +177,7 @@ __global int own_relay_show(const struct packet *packet, const struct conntrack_
 }
 
 /* Writes the parties and the verdict of a flow to an entry. side: that of the client. */
-static __always_inline void own_relay_settle(struct conntrack_entry *entry, __u32 side, const struct flow *flow)
+static __always_inline void hairpin_settle(struct conntrack_entry *entry, __u32 side, const struct flow *flow)
 {
 	entry->identity[side & 1] = flow->identity[PACKET_SOURCE];
 	entry->identity[1 - (side & 1)] = flow->identity[PACKET_DESTINATION];
@@ -185,7 +185,7 @@ static __always_inline void own_relay_settle(struct conntrack_entry *entry, __u3
 }
 
 /* Copies the verdict of the entry of a client's packets to that of the replies; judge_scratch shows one to the backend. */
-__global int own_relay_renew_answers(const struct conntrack_entry *entry)
+__global int hairpin_renew_answers(const struct conntrack_entry *entry)
 {
 	struct judge_scratch *memory = scratch();
 	struct conntrack_entry *answers;
@@ -198,15 +198,15 @@ __global int own_relay_renew_answers(const struct conntrack_entry *entry)
 	shown->source_port_be = (__be16)entry->bytes[0];
 	answers = conntrack_find(shown);
 	if (answers && entry_is_relayed(answers))
-		own_relay_settle(answers, packet_conntrack_side(shown), &memory->judgement.flow);
+		hairpin_settle(answers, packet_conntrack_side(shown), &memory->judgement.flow);
 	return 0;
 }
 
 /*
  * Asks the policy again for a flow to a backend outside, of which judge_scratch shows a packet; returns a drop reason or
- * OWN_RELAY_OTHER. Nothing is kept of a denial: each packet is judged until the policy allows the flow again.
+ * HAIRPIN_OTHER. Nothing is kept of a denial: each packet is judged until the policy allows the flow again.
  */
-__global int own_relay_ask(struct conntrack_entry *entry, __u32 client_side)
+__global int hairpin_ask(struct conntrack_entry *entry, __u32 client_side)
 {
 	struct judge_scratch *memory = scratch();
 	struct flow *flow;
@@ -220,64 +220,64 @@ __global int own_relay_ask(struct conntrack_entry *entry, __u32 client_side)
 	if (reason)
 		return reason;
 	if (flow_has_other_parties(flow, entry, client_side & 1) || flow->entry_flags & CONNTRACK_TO_NODE)
-		return OWN_RELAY_OTHER;
+		return HAIRPIN_OTHER;
 	reason = flow_ask_policy(flow, &memory->quoted, PACKET_SOURCE, FLOW_BOTH_SIDES);
 	if (!reason && flow->redirect)
 		reason = DROP_NO_PROXY;
 	if (reason)
 		return reason;
-	own_relay_settle(entry, client_side, flow);
+	hairpin_settle(entry, client_side, flow);
 	if (rewrite_destination(entry))
-		own_relay_renew_answers(entry);
+		hairpin_renew_answers(entry);
 	return DROP_NONE;
 }
 
-/* Renews the verdict on the flow of a packet of the workload; returns DROP_NONE, OWN_RELAY_OTHER or OWN_RELAY_ASKS. */
-__global int own_relay_renew(const struct packet *packet, struct conntrack_entry *entry)
+/* Renews the verdict on the flow of a packet of the workload; returns DROP_NONE, HAIRPIN_OTHER or HAIRPIN_ASKS. */
+__global int hairpin_renew(const struct packet *packet, struct conntrack_entry *entry)
 {
 	if (!packet || !entry)
-		return OWN_RELAY_OTHER;
+		return HAIRPIN_OTHER;
 
 	const __u64 generation = conntrack_generation(entry); /* before the backend is asked for */
 
 	if (generation == READ_ONCE(entry->generation))
 		return DROP_NONE;
 	if (rewrite_destination(entry) && !service_keeps(entry, packet->family))
-		return OWN_RELAY_OTHER;
-	if (!entry_is_hairpin(entry)) {
-		own_relay_show(packet, entry, true);
-		return OWN_RELAY_ASKS;
+		return HAIRPIN_OTHER;
+	if (!entry_is_to_itself(entry)) {
+		hairpin_show(packet, entry, true);
+		return HAIRPIN_ASKS;
 	}
 	if ((generation ^ READ_ONCE(entry->generation)) >> GENERATION_OWNER_SHIFT)
-		return OWN_RELAY_OTHER;
+		return HAIRPIN_OTHER;
 	WRITE_ONCE(entry->generation, generation);
 	return DROP_NONE;
 }
 
-/* Judges a packet of a workload by the entry that it has found; returns an action or OWN_RELAY_OPENS. */
-static __always_inline int own_relay_judge(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
-					   const struct packet *packet, struct conntrack_entry *entry,
-					   const struct segment *segment, struct judgement *judgement)
+/* Judges a packet of a workload by the entry that it has found; returns an action or HAIRPIN_OPENS. */
+static __always_inline int hairpin_judge(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
+					 const struct packet *packet, struct conntrack_entry *entry,
+					 const struct segment *segment, struct judgement *judgement)
 {
 	const enum conntrack_side side = judgement->source_side & 1;
 	int reason;
 
 	if (conntrack_endpoint(entry, side) != endpoint->endpoint_id ||
 	    !relay_holds(entry, segment, side, judgement->now))
-		return OWN_RELAY_OPENS;
-	reason = own_relay_renew(packet, entry);
-	if (reason == OWN_RELAY_ASKS)
-		reason = own_relay_ask(entry, side);
+		return HAIRPIN_OPENS;
+	reason = hairpin_renew(packet, entry);
+	if (reason == HAIRPIN_ASKS)
+		reason = hairpin_ask(entry, side);
 	forget_range(reason);
-	if (reason == OWN_RELAY_OTHER)
-		return OWN_RELAY_OPENS;
+	if (reason == HAIRPIN_OTHER)
+		return HAIRPIN_OPENS;
 	if (reason)
 		return endpoint_drop(skb, endpoint, packet, &judgement->flow, METRICS_EGRESS, reason);
-	return OWN_RELAY_FOLLOWS;
+	return HAIRPIN_FOLLOWS;
 }
 
 /* Changes the entries of a flow by a packet that is rewritten, and slow; returns an enum conntrack_change. */
-__global int own_relay_advance_slowly(struct __sk_buff *skb, const struct packet *packet, struct conntrack_entry *entry)
+__global int hairpin_advance_slowly(struct __sk_buff *skb, const struct packet *packet, struct conntrack_entry *entry)
 {
 	struct segment segment;
 	enum conntrack_side side;
@@ -287,12 +287,12 @@ __global int own_relay_advance_slowly(struct __sk_buff *skb, const struct packet
 	side = packet_conntrack_side(packet) & 1;
 	segment = packet_segment(packet);
 	segment.source_side = side;
-	return own_relay_advance(skb, entry, &segment, now_ns(), entry_way(entry, side), packet->family,
-				 packet->later_fragment ? 0 : packet->l4_offset);
+	return hairpin_advance(skb, entry, &segment, now_ns(), entry_way(entry, side), packet->family,
+			       packet->later_fragment ? 0 : packet->l4_offset);
 }
 
 /* Rewrites a packet of a workload as its entry says; returns 0, or the action where that may not be. */
-__global int own_relay_rewrite(struct __sk_buff *skb, const struct packet *packet, struct conntrack_entry *entry)
+__global int hairpin_rewrite(struct __sk_buff *skb, const struct packet *packet, struct conntrack_entry *entry)
 {
 	struct judge_scratch *memory = scratch();
 	enum conntrack_side side;
@@ -301,53 +301,53 @@ __global int own_relay_rewrite(struct __sk_buff *skb, const struct packet *packe
 	if (!packet || !entry || !memory)
 		return action_drop(DROP_NO_ENDPOINT);
 	side = packet_conntrack_side(packet) & 1;
-	own_relay_follow_class(skb, entry, side, packet->family);
+	hairpin_follow_class(skb, entry, side, packet->family);
 	way = entry_way(entry, side);
-	if (!own_relay_passes(skb, way, packet->family))
-		return own_relay_refuse(way);
+	if (!hairpin_passes(skb, way, packet->family))
+		return hairpin_refuse(way);
 	flow_of_entry(&memory->judgement.flow, entry, side);
 	return relay_rewrite(skb, packet, entry) ? action_drop(DROP_MALFORMED) : 0;
 }
 
 /* Traces a packet of a workload that is rewritten, and sends it on; returns the action. */
-__global int own_relay_conclude(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
-				const struct packet *packet, const struct conntrack_entry *entry, int change)
+__global int hairpin_conclude(struct __sk_buff *skb, const struct endpoint_entry *endpoint, const struct packet *packet,
+			      const struct conntrack_entry *entry, int change)
 {
 	struct judge_scratch *memory = scratch();
 
 	if (!endpoint || !packet || !entry || !memory)
 		return TC_ACT_SHOT;
 	endpoint_trace(skb, endpoint, packet, &memory->judgement.flow, METRICS_EGRESS, change);
-	return own_relay_forward(skb, endpoint, entry_way(entry, packet_conntrack_side(packet) & 1), packet->family);
+	return hairpin_forward(skb, endpoint, entry_way(entry, packet_conntrack_side(packet) & 1), packet->family);
 }
 
 /*
  * Sends on a packet of a workload whose flow may go on; returns the action. Its parts are called one after another, since
  * a call chain has not enough stack for all of them.
  */
-static __always_inline int own_relay_follow(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
-					    const struct packet *packet)
+static __always_inline int hairpin_follow(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
+					  const struct packet *packet)
 {
 	struct conntrack_entry *entry = conntrack_find(packet);
 	int action;
 
 	if (!entry)
 		return action_drop(DROP_CONNTRACK_FULL); /* evicted a moment ago */
-	action = own_relay_rewrite(skb, packet, entry);
+	action = hairpin_rewrite(skb, packet, entry);
 	if (action)
 		return action;
 	if (relay_renumber(skb, packet, entry))
 		return action_drop(DROP_MALFORMED);
-	return own_relay_conclude(skb, endpoint, packet, entry, own_relay_advance_slowly(skb, packet, entry));
+	return hairpin_conclude(skb, endpoint, packet, entry, hairpin_advance_slowly(skb, packet, entry));
 }
 
 /* Opens the flow of a packet that is one to the backend already, and sends it on; returns the action. */
-static __always_inline int own_relay_begin(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
-					   const struct packet *packet, struct judge_scratch *memory)
+static __always_inline int hairpin_begin(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
+					 const struct packet *packet, struct judge_scratch *memory)
 {
 	struct judgement *judgement = &memory->judgement;
 	struct conntrack_entry *entry = &memory->entry;
-	int reason = own_relay_open(skb, packet, judgement);
+	int reason = hairpin_open(skb, packet, judgement);
 	__u32 way;
 
 	forget_range(reason);
@@ -359,18 +359,18 @@ static __always_inline int own_relay_begin(struct __sk_buff *skb, const struct e
 		way = entry_way(entry, CONNTRACK_HIGH);
 	else
 		way = entry_way(entry, CONNTRACK_LOW);
-	if (!own_relay_passes(skb, way, packet->family)) {
+	if (!hairpin_passes(skb, way, packet->family)) {
 		entry_set_rewrite(entry, CONNTRACK_LOW, CONNTRACK_REWRITE_DESTINATION, &packet->destination,
 				  &judgement->frontend, judgement->frontend_port_be);
-		return packet_rewrite(skb, packet, entry) ? action_drop(DROP_MALFORMED) : own_relay_refuse(way);
+		return packet_rewrite(skb, packet, entry) ? action_drop(DROP_MALFORMED) : hairpin_refuse(way);
 	}
 	if (packet_rewrite(skb, packet, rewrite_other(entry) ?: entry))
 		return action_drop(DROP_MALFORMED);
-	return own_relay_forward(skb, endpoint, way, packet->family);
+	return hairpin_forward(skb, endpoint, way, packet->family);
 }
 
 /* Fills in that both sides of a flow are the workload; returns whether that failed. */
-static __always_inline bool own_relay_turns(struct flow *flow, __u32 endpoint_id)
+static __always_inline bool hairpin_turns(struct flow *flow, __u32 endpoint_id)
 {
 	__builtin_memset(flow, 0, sizeof(*flow));
 	flow->endpoint_id[PACKET_SOURCE] = endpoint_id;
@@ -380,7 +380,7 @@ static __always_inline bool own_relay_turns(struct flow *flow, __u32 endpoint_id
 }
 
 /* Numbers a packet that has opened its flow, and is sent on; returns the action. */
-static __always_inline int own_relay_number(struct __sk_buff *skb, const struct packet *packet, int action)
+static __always_inline int hairpin_number(struct __sk_buff *skb, const struct packet *packet, int action)
 {
 	const struct conntrack_entry *entry = conntrack_find(packet);
 
@@ -390,8 +390,8 @@ static __always_inline int own_relay_number(struct __sk_buff *skb, const struct 
 }
 
 /* Sends on a packet that is judged; step: what judge_from_endpoint() has returned. Returns the action. */
-__global int own_relay_finish(struct __sk_buff *skb, const struct endpoint_entry *endpoint, struct packet *packet,
-			      int step)
+__global int hairpin_finish(struct __sk_buff *skb, const struct endpoint_entry *endpoint, struct packet *packet,
+			    int step)
 {
 	struct judge_scratch *memory = scratch();
 	int action;
@@ -403,13 +403,13 @@ __global int own_relay_finish(struct __sk_buff *skb, const struct endpoint_entry
 		metrics_count(METRICS_EGRESS, DROP_NONE, skb->len);
 		return ACTION_PASS;
 	}
-	if (step == OWN_RELAY_FOLLOWS)
-		return own_relay_follow(skb, endpoint, packet);
-	if (step == OWN_RELAY_TURNS && own_relay_turns(&memory->judgement.flow, endpoint->endpoint_id))
+	if (step == HAIRPIN_FOLLOWS)
+		return hairpin_follow(skb, endpoint, packet);
+	if (step == HAIRPIN_TURNS && hairpin_turns(&memory->judgement.flow, endpoint->endpoint_id))
 		return action_drop(DROP_NO_ENDPOINT);
-	action = own_relay_begin(skb, endpoint, packet, memory);
+	action = hairpin_begin(skb, endpoint, packet, memory);
 	packet_restore(packet);
-	return action_is_drop(action) ? action : own_relay_number(skb, packet, action);
+	return action_is_drop(action) ? action : hairpin_number(skb, packet, action);
 }
 
 /* Returns whether the workload sends the packet from its own address to its own address. */
@@ -421,25 +421,25 @@ static __always_inline bool packet_turns(const struct packet *packet, const stru
 }
 
 /* Translates an ICMP error of a workload as the entry of the quoted packet says, and sends it on; returns the action. */
-__global int own_relay_send_error(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
-				  const struct packet *error, const struct conntrack_entry *entry, __u32 way)
+__global int hairpin_send_error(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
+				const struct packet *error, const struct conntrack_entry *entry, __u32 way)
 {
 	if (!endpoint || !error || !entry)
 		return action_drop(DROP_ICMP_ERROR_UNTRACKED);
 	deliver_prepare(skb);
 	if (!conntrack_is_current(entry) || !frame_is_to_gateway(skb, endpoint) ||
-	    !own_relay_passes(skb, way, error->family))
+	    !hairpin_passes(skb, way, error->family))
 		return action_drop(DROP_ICMP_ERROR_UNTRACKED);
 	if (relay_rewrite_error(skb, error, entry))
 		return action_drop(DROP_MALFORMED);
-	return own_relay_forward(skb, endpoint, way, error->family);
+	return hairpin_forward(skb, endpoint, way, error->family);
 }
 
 /*
  * Translates an ICMP error of a workload about a packet that it got rewritten, and sends it on; returns an action, or
- * OWN_RELAY_OPENS where it is about another packet.
+ * HAIRPIN_OPENS where it is about another packet.
  */
-__global int own_relay_error(struct __sk_buff *skb, const struct endpoint_entry *endpoint, const struct packet *error)
+__global int hairpin_error(struct __sk_buff *skb, const struct endpoint_entry *endpoint, const struct packet *error)
 {
 	struct judge_scratch *memory = scratch();
 	struct conntrack_entry *entry;
@@ -448,13 +448,13 @@ __global int own_relay_error(struct __sk_buff *skb, const struct endpoint_entry 
 	if (!endpoint || !error || !memory || !quoted_parse(skb, error, &memory->quoted) ||
 	    !address_equals(&memory->quoted.source, &error->destination) ||
 	    !address_equals(&memory->quoted.destination, &error->source))
-		return OWN_RELAY_OPENS;
+		return HAIRPIN_OPENS;
 	side = error_side(&memory->quoted) & 1;
 	entry = conntrack_find(&memory->quoted);
 	if (!entry || !entry_is_relayed(entry) || conntrack_is_expired(entry, now_ns()) ||
 	    !rewrite_applies(entry, side) || conntrack_endpoint(entry, side) != endpoint->endpoint_id)
-		return OWN_RELAY_OPENS;
-	return own_relay_send_error(skb, endpoint, error, entry, entry_way(entry, side));
+		return HAIRPIN_OPENS;
+	return hairpin_send_error(skb, endpoint, error, entry, entry_way(entry, side));
 }
 
 #endif

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* The answers of backends outside to workloads (lib/own_relay.h), at a device of the network. */
-#ifndef AGENT_LIB_OWN_RELAY_NETWORK_H
-#define AGENT_LIB_OWN_RELAY_NETWORK_H
+/* The answers of backends outside to workloads (lib/hairpin.h), at a device of the network. */
+#ifndef AGENT_LIB_HAIRPIN_NETWORK_H
+#define AGENT_LIB_HAIRPIN_NETWORK_H
 
 #include "lib/early_fragment.h"
-#include "lib/own_relay.h"
+#include "lib/hairpin.h"
 
 /* Returns whether the entry is that of the answers to a workload, of which the packet is one. */
-static __always_inline bool entry_is_own_answer(const struct conntrack_entry *entry, enum conntrack_side side)
+static __always_inline bool entry_is_hairpin_reply(const struct conntrack_entry *entry, enum conntrack_side side)
 {
 	return entry_is_relayed(entry) && rewrite_applies(entry, side) && entry_is_to_workload(entry, side) &&
 	       !conntrack_endpoint(entry, side);
 }
 
 /* The complete path of an answer that the quick parser reads; returns an action or NETWORK_JUDGE. */
-__global int own_answer_quickly(struct __sk_buff *skb, struct conntrack_entry *entry, const struct segment *segment,
-				__u64 now)
+__global int hairpin_reply_quickly(struct __sk_buff *skb, struct conntrack_entry *entry, const struct segment *segment,
+				   __u64 now)
 {
 	if (!entry || !segment)
 		return NETWORK_JUDGE;
@@ -30,36 +30,36 @@ __global int own_answer_quickly(struct __sk_buff *skb, struct conntrack_entry *e
 		return NETWORK_JUDGE;
 	if (relay_rewrite_quickly(skb, entry, family, segment->protocol))
 		return network_drop(skb, DROP_MALFORMED);
-	own_relay_advance(skb, entry, segment, now, RELAY_TO_WORKLOAD, family, quick_l4_offset(family));
+	hairpin_advance(skb, entry, segment, now, RELAY_TO_WORKLOAD, family, quick_l4_offset(family));
 	return relay_deliver(skb, family, endpoint, entry_translates(entry, 1 - side));
 }
 
-/* Asks the policy of a workload for the flow of an answer again; returns a drop reason or OWN_RELAY_OTHER. */
-__global int own_answer_ask(const struct packet *packet, struct conntrack_entry *entry, __u32 side)
+/* Asks the policy of a workload for the flow of an answer again; returns a drop reason or HAIRPIN_OTHER. */
+__global int hairpin_reply_ask(const struct packet *packet, struct conntrack_entry *entry, __u32 side)
 {
 	if (!packet || !entry)
-		return OWN_RELAY_OTHER;
-	own_relay_show(packet, entry, false);
-	return own_relay_ask(entry, 1 - (side & 1));
+		return HAIRPIN_OTHER;
+	hairpin_show(packet, entry, false);
+	return hairpin_ask(entry, 1 - (side & 1));
 }
 
 /* Sets the backend's peer in a reply as the policy knows the flow. */
-static __always_inline void own_answer_show(struct packet *packet, const struct conntrack_entry *entry)
+static __always_inline void hairpin_reply_show(struct packet *packet, const struct conntrack_entry *entry)
 {
 	copy_address(&packet->destination, entry->packets);
 	packet->destination_port_be = (__be16)entry->bytes[0];
 }
 
 /* Drops an answer that the policy of its workload denies; returns the action. */
-__global int own_answer_drop(struct __sk_buff *skb, struct packet *packet, const struct conntrack_entry *entry,
-			     const struct endpoint_entry *endpoint, int reason)
+__global int hairpin_reply_drop(struct __sk_buff *skb, struct packet *packet, const struct conntrack_entry *entry,
+				const struct endpoint_entry *endpoint, int reason)
 {
 	struct judge_scratch *memory = scratch();
 
 	if (!packet || !entry || !endpoint || !memory)
 		return TC_ACT_SHOT;
 	flow_of_entry(&memory->judgement.flow, entry, packet_conntrack_side(packet) & 1);
-	own_answer_show(packet, entry);
+	hairpin_reply_show(packet, entry);
 	metrics_count(METRICS_INGRESS, reason & 0xff, skb->len);
 	if (ENDPOINT_OPTION(DROP_NOTIFICATION))
 		endpoint_notify(skb, endpoint, packet, &memory->judgement.flow, METRICS_INGRESS, EVENT_DROP,
@@ -68,7 +68,7 @@ __global int own_answer_drop(struct __sk_buff *skb, struct packet *packet, const
 }
 
 /* Rewrites an answer; returns 0, or the action where that may not be. */
-__global int own_answer_rewrite(struct __sk_buff *skb, struct packet *packet, const struct conntrack_entry *entry)
+__global int hairpin_reply_rewrite(struct __sk_buff *skb, struct packet *packet, const struct conntrack_entry *entry)
 {
 	struct judge_scratch *memory = scratch();
 	enum conntrack_side side;
@@ -88,8 +88,8 @@ __global int own_answer_rewrite(struct __sk_buff *skb, struct packet *packet, co
 }
 
 /* Traces an answer that is rewritten, and delivers it; returns the action. */
-__global int own_answer_conclude(struct __sk_buff *skb, struct packet *packet, const struct conntrack_entry *entry,
-				 const struct endpoint_entry *endpoint, int change)
+__global int hairpin_reply_conclude(struct __sk_buff *skb, struct packet *packet, const struct conntrack_entry *entry,
+				    const struct endpoint_entry *endpoint, int change)
 {
 	struct judge_scratch *memory = scratch();
 	bool translates;
@@ -97,13 +97,13 @@ __global int own_answer_conclude(struct __sk_buff *skb, struct packet *packet, c
 	if (!packet || !entry || !endpoint || !memory)
 		return TC_ACT_SHOT;
 	translates = entry_translates(entry, 1 - (packet_conntrack_side(packet) & 1));
-	own_answer_show(packet, entry);
+	hairpin_reply_show(packet, entry);
 	endpoint_trace(skb, endpoint, packet, &memory->judgement.flow, METRICS_INGRESS, change);
 	return relay_deliver(skb, packet->family, endpoint, translates);
 }
 
 /* The same for an answer that it does not read, or that the policy has to judge. */
-__global int own_answer_slowly(struct __sk_buff *skb, struct packet *packet)
+__global int hairpin_reply_slowly(struct __sk_buff *skb, struct packet *packet)
 {
 	const struct endpoint_entry *endpoint;
 	struct conntrack_entry *entry;
@@ -117,24 +117,24 @@ __global int own_answer_slowly(struct __sk_buff *skb, struct packet *packet)
 	side = packet_conntrack_side(packet) & 1;
 	segment = packet_segment(packet);
 	entry = conntrack_find(packet);
-	if (!entry || !entry_is_own_answer(entry, side) || !relay_holds(entry, &segment, side, now_ns()))
+	if (!entry || !entry_is_hairpin_reply(entry, side) || !relay_holds(entry, &segment, side, now_ns()))
 		return NETWORK_JUDGE;
 	endpoint_id = entry->delivery_index[1 - side];
 	endpoint = bpf_map_lookup_elem(&endpoints, &endpoint_id);
 	if (!endpoint || !endpoint->ifindex)
 		return NETWORK_JUDGE;
 	if (!conntrack_is_current(entry))
-		reason = own_answer_ask(packet, entry, side);
+		reason = hairpin_reply_ask(packet, entry, side);
 	forget_range(reason);
-	if (reason == OWN_RELAY_OTHER)
+	if (reason == HAIRPIN_OTHER)
 		return NETWORK_JUDGE;
 	if (reason)
-		return own_answer_drop(skb, packet, entry, endpoint, reason);
-	action = own_answer_rewrite(skb, packet, entry);
+		return hairpin_reply_drop(skb, packet, entry, endpoint, reason);
+	action = hairpin_reply_rewrite(skb, packet, entry);
 	if (action)
 		return action;
-	change = own_relay_advance_slowly(skb, packet, entry);
-	return own_answer_conclude(skb, packet, entry, endpoint, change);
+	change = hairpin_advance_slowly(skb, packet, entry);
+	return hairpin_reply_conclude(skb, packet, entry, endpoint, change);
 }
 
 /* The complete path of a packet that is relayed, and that the quick parser reads; returns an action or NETWORK_JUDGE. */
@@ -143,8 +143,8 @@ __global int network_relay_quickly(struct __sk_buff *skb, struct conntrack_entry
 {
 	if (!entry || !segment)
 		return NETWORK_JUDGE;
-	if (entry_is_own_answer(entry, segment->source_side & 1))
-		return own_answer_quickly(skb, entry, segment, now);
+	if (entry_is_hairpin_reply(entry, segment->source_side & 1))
+		return hairpin_reply_quickly(skb, entry, segment, now);
 	return entry_is_transit(entry) ? relay_quickly(skb, entry, segment, now) : NETWORK_JUDGE;
 }
 

@@ -27,7 +27,7 @@ import org.junit.jupiter.params.provider.ValueSource;
  */
 @KernelTest
 @ResourceLock(TestControlGroup.LOCK)
-class AgentOwnRelayKernelTest {
+class AgentHairpinKernelTest {
   private static final List<String> FRONTENDS = List.of("10.96.0.1", "fd96::1");
   private static final int PORT = 80;
   private static final int SERVED = 8080;
