@@ -1,6 +1,6 @@
 package agent.benchmarks;
 
-import agent.conductor.PromptWork;
+import agent.conductor.ThreadPriority;
 import agent.testkit.NetworkNamespace;
 import agent.testkit.Workload;
 import java.io.IOException;
@@ -73,11 +73,11 @@ final class NamesReport {
       final Workload workload = running.workload(1, "client");
       final NetworkNamespace outside = running.outside();
       running.importRules(RULES);
-      PromptWork.prefer();
+      ThreadPriority.raise();
       for (final int port : new int[] {RULE_PORT, OPEN_PORT}) {
         final DatagramChannel server =
             outside.run(() -> DatagramChannel.open().bind(new InetSocketAddress(port)));
-        Thread.ofPlatform().daemon().start(PromptWork.of(() -> answer(server)));
+        Thread.ofPlatform().daemon().start(ThreadPriority.raising(() -> answer(server)));
       }
       final NamesReport names = new NamesReport(workload.namespace());
       names.rows();
@@ -137,7 +137,7 @@ final class NamesReport {
       final Thread receiver =
           Thread.ofPlatform()
               .daemon()
-              .start(PromptWork.of(() -> receive(channel, sentNs, tookNs, answered)));
+              .start(ThreadPriority.raising(() -> receive(channel, sentNs, tookNs, answered)));
       long nextNs = System.nanoTime();
       for (int i = 0; i < count; i++) {
         final ByteBuffer question = question(i, asked++);

@@ -36,16 +36,16 @@ public final class ThreadScheduling {
    * @param nice how much it weighs: below 0, -20 is the most
    * @return 0; -errno where it weighs no more, since this process may not have that
    */
-  public static int preferCallingThread(int nice) {
-    return prefer(0, nice);
+  public static int prioritizeCallingThread(int nice) {
+    return prioritize(0, nice);
   }
 
   /**
-   * Does for a thread of another process what {@link #preferCallingThread} does.
+   * Does for a thread of another process what {@link #prioritizeCallingThread} does.
    *
    * @param thread its number, as proc(5) has it
    */
-  public static int prefer(int thread, int nice) {
+  public static int prioritize(int thread, int nice) {
     final int result = set(thread, nice);
     if (result < 0) {
       set(thread, 0);

@@ -22,7 +22,7 @@ class ThreadSchedulingKernelTest {
     final CompletableFuture<Integer> started = new CompletableFuture<>();
     NEW_THREAD.execute(
         () -> {
-          assertEquals(0, ThreadScheduling.preferCallingThread(-7));
+          assertEquals(0, ThreadScheduling.prioritizeCallingThread(-7));
           preferred.complete(nice());
           CompletableFuture.supplyAsync(ThreadSchedulingKernelTest::nice, NEW_THREAD)
               .thenAccept(started::complete);

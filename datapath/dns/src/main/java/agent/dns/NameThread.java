@@ -1,6 +1,6 @@
 package agent.dns;
 
-import agent.conductor.PromptWork;
+import agent.conductor.ThreadPriority;
 import java.util.concurrent.Executor;
 import java.util.concurrent.Executors;
 import java.util.concurrent.RejectedExecutionException;
@@ -17,7 +17,8 @@ final class NameThread implements Executor, AutoCloseable {
 
   private final ScheduledExecutorService thread =
       Executors.newSingleThreadScheduledExecutor(
-          work -> Thread.ofPlatform().daemon().name("names").unstarted(PromptWork.of(work)));
+          work ->
+              Thread.ofPlatform().daemon().name("names").unstarted(ThreadPriority.raising(work)));
 
   /** Held by the thread that works. */
   private final ReentrantLock turn = new ReentrantLock();

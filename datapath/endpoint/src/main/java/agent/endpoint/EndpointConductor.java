@@ -3,12 +3,12 @@ package agent.endpoint;
 import agent.conductor.ConductorAgent;
 import agent.conductor.Faults;
 import agent.conductor.HealthBoard;
-import agent.conductor.PromptWork;
+import agent.conductor.ThreadPriority;
 import agent.endpoint.build.EndpointBuild;
 import agent.endpoint.build.EndpointOperations;
 import agent.endpoint.build.EndpointPolicies;
 import agent.endpoint.build.EndpointRemoval;
-import agent.endpoint.build.HostSides;
+import agent.endpoint.build.HostInterfaces;
 import agent.endpoint.build.IdentityArrival;
 import agent.endpoint.build.PolicyRealization;
 import agent.endpoint.request.EndpointChange;
@@ -86,7 +86,7 @@ public final class EndpointConductor {
         new EndpointRemoval(agent, registry, journal, policies, owners(context, ipcache));
     removal.onRetry(endpoint -> removeAgain(endpoint, operations, removal));
     final Parts parts = new Parts(registry, journal, operations, build, removal, arrival, ipcache);
-    final EndpointsProxy proxy = endpoints(context, parts, lookup);
+    final EndpointRequestProxy proxy = endpoints(context, parts, lookup);
     endpoints = proxy;
     final HeldEndpoints held = new HeldEndpoints(registry, journal, operations);
     configuration =
@@ -139,7 +139,8 @@ public final class EndpointConductor {
       IdentityArrival arrival,
       Ipcache ipcache) {}
 
-  private EndpointsProxy endpoints(EndpointContext context, Parts parts, EndpointLookup lookup) {
+  private EndpointRequestProxy endpoints(
+      EndpointContext context, Parts parts, EndpointLookup lookup) {
     final RequestReader reader =
         new RequestReader(
             lookup,
@@ -159,7 +160,7 @@ public final class EndpointConductor {
             context.ipam());
     creation.limit(context.obstacle());
     creation.onLeftOver(endpoint -> removeAgain(endpoint, parts.operations(), parts.removal()));
-    return new EndpointsProxy(
+    return new EndpointRequestProxy(
         agent,
         parts.registry(),
         parts.operations(),
@@ -217,7 +218,7 @@ public final class EndpointConductor {
             registry,
             context.endpoints(),
             context.ipam(),
-            new HostSides(agent, context.endpoints(), context.devices(), context.routes()),
+            new HostInterfaces(agent, context.endpoints(), context.devices(), context.routes()),
             progress),
         progress);
   }
@@ -273,7 +274,7 @@ public final class EndpointConductor {
 
   /** The thread is preferred when all are restored: before, callers would have no answers. */
   private RestoreReport preferredAfter(RestoreReport report) {
-    agent.run(PromptWork::preferChanges);
+    agent.run(ThreadPriority::raiseForChanges);
     return report;
   }
 

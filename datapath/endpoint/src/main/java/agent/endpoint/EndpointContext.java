@@ -2,8 +2,8 @@ package agent.endpoint;
 
 import agent.conductor.Repairs;
 import agent.datapath.manager.spec.DeviceProxy;
+import agent.datapath.manager.spec.EndpointAttachmentProxy;
 import agent.datapath.manager.spec.EndpointFaults;
-import agent.datapath.manager.spec.EndpointProxy;
 import agent.datapath.manager.spec.IpcacheProxy;
 import agent.datapath.manager.spec.PolicyMapProxy;
 import agent.endpoint.config.RuntimeConfiguration;
@@ -47,7 +47,7 @@ import org.agrona.concurrent.SystemNanoClock;
 /** The configuration of {@link EndpointConductor}; immutable after {@link #conclude()}. */
 public final class EndpointContext {
   private boolean isConcluded;
-  private EndpointProxy endpoints;
+  private EndpointAttachmentProxy endpoints;
   private PolicyMapProxy policyMaps;
   private IpcacheProxy ipcache;
   private PolicyEngine policy;
@@ -87,7 +87,9 @@ public final class EndpointContext {
 
   /** Sets the proxies that write programs and kernel maps; required. */
   public EndpointContext datapath(
-      EndpointProxy endpointPrograms, PolicyMapProxy policyEntries, IpcacheProxy addresses) {
+      EndpointAttachmentProxy endpointPrograms,
+      PolicyMapProxy policyEntries,
+      IpcacheProxy addresses) {
     endpoints = changing(endpointPrograms);
     policyMaps = policyEntries;
     ipcache = addresses;
@@ -348,7 +350,7 @@ public final class EndpointContext {
     }
   }
 
-  EndpointProxy endpoints() {
+  EndpointAttachmentProxy endpoints() {
     return endpoints;
   }
 

@@ -20,7 +20,7 @@ import java.util.concurrent.CompletableFuture;
  * @param registry the live endpoints
  * @param endpoints changes one of them
  */
-record OptionOverride(EndpointRegistry registry, EndpointsProxy endpoints) {
+record OptionOverride(EndpointRegistry registry, EndpointRequestProxy endpoints) {
   /**
    * Begins to set options; nothing is set yet.
    *

@@ -198,8 +198,8 @@ class EndpointStateTest {
     endpoint.interfaceFault(new Fault(Part.PROGRAMS, false, "is down"));
     endpoint.attached(endpoint.spec());
     assertEquals("is down", endpoint.interfaceFault().message());
-    endpoint.hostSideUp(true);
-    assertTrue(endpoint.isHostSideUp());
+    endpoint.hostInterfaceUp(true);
+    assertTrue(endpoint.isHostInterfaceUp());
     endpoint.route(endpoint.wantedRoute());
     endpoint.routeFault(new Fault(Part.PROGRAMS, false, "refused"));
     endpoint.peerNamespaceId(4);
@@ -212,13 +212,13 @@ class EndpointStateTest {
     assertNull(endpoint.hooked());
     assertNull(endpoint.route());
     assertNull(endpoint.routeFault());
-    assertFalse(endpoint.isHostSideUp());
+    assertFalse(endpoint.isHostInterfaceUp());
     assertEquals(Endpoint.UNKNOWN_NAMESPACE, endpoint.peerNamespaceId());
     endpoint.attached(endpoint.spec());
     assertFalse(endpoint.isInterfaceLost());
-    endpoint.hostSideUp(true);
+    endpoint.hostInterfaceUp(true);
     endpoint.detached();
-    assertFalse(endpoint.isHostSideUp());
+    assertFalse(endpoint.isHostInterfaceUp());
     assertFalse(endpoint.isRemovalRemembered());
     endpoint.removalRemembered(true);
     assertTrue(endpoint.isRemovalRemembered());

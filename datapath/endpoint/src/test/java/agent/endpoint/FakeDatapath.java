@@ -1,6 +1,6 @@
 package agent.endpoint;
 
-import agent.datapath.manager.spec.EndpointProxy;
+import agent.datapath.manager.spec.EndpointAttachmentProxy;
 import agent.datapath.manager.spec.EndpointSpec;
 import agent.datapath.manager.spec.IpcacheEntry;
 import agent.datapath.manager.spec.IpcacheProxy;
@@ -28,7 +28,7 @@ import java.util.function.Predicate;
  * A datapath in memory. It computes verdicts as the programs do, so that a test can check them
  * after every single write.
  */
-final class FakeDatapath implements EndpointProxy, PolicyMapProxy, IpcacheProxy {
+final class FakeDatapath implements EndpointAttachmentProxy, PolicyMapProxy, IpcacheProxy {
   private static final int WORLD4 = 9;
   private static final int WORLD6 = 10;
 
@@ -270,7 +270,7 @@ final class FakeDatapath implements EndpointProxy, PolicyMapProxy, IpcacheProxy 
   }
 
   @Override
-  public CompletableFuture<HostSide> hostSideOf(int endpointId) {
+  public CompletableFuture<HostInterface> hostInterfaceOf(int endpointId) {
     final String call = "host side " + endpointId;
     if (fails.test(call)) {
       return failure(call);
@@ -279,8 +279,9 @@ final class FakeDatapath implements EndpointProxy, PolicyMapProxy, IpcacheProxy 
     return answer(
         call,
         spec == null
-            ? new HostSide(closed.getOrDefault(endpointId, 0), null, closed.containsKey(endpointId))
-            : new HostSide(spec.ifindex(), spec.hostMac(), hasLinks));
+            ? new HostInterface(
+                closed.getOrDefault(endpointId, 0), null, closed.containsKey(endpointId))
+            : new HostInterface(spec.ifindex(), spec.hostMac(), hasLinks));
   }
 
   @Override

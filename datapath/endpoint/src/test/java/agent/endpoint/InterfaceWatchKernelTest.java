@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.spec.EndpointProxy;
+import agent.datapath.manager.spec.EndpointAttachmentProxy;
 import agent.endpoint.state.EndpointHealth.HealthLevel;
 import agent.endpoint.state.EndpointSnapshot;
 import agent.testkit.KernelTest;
@@ -273,7 +273,7 @@ class InterfaceWatchKernelTest {
         "its interface is set down");
   }
 
-  private CompletableFuture<EndpointProxy.KernelEntry> entry() {
+  private CompletableFuture<EndpointAttachmentProxy.KernelEntry> entry() {
     return agent.datapath().endpoints().entryOf(11);
   }
 
@@ -365,7 +365,7 @@ class InterfaceWatchKernelTest {
     agent.awaitOk(11);
     try (NetworkNamespace other = NetworkNamespace.create("other")) {
       web.namespace().ip("link set eth0 netns " + other.path());
-      agent.awaitHealth(11, HealthLevel.FAILURE, "is in another namespace than before");
+      agent.awaitHealth(11, HealthLevel.FAILURE, "moved to another network namespace");
     }
     agent.awaitHealth(11, HealthLevel.FAILURE, "is gone");
   }

@@ -5,7 +5,7 @@ import agent.bindings.BpfProgram;
 import agent.conductor.Repairs;
 import agent.datapath.manager.DatapathManager;
 import agent.datapath.manager.spec.DatapathContext;
-import agent.datapath.manager.spec.EndpointProxy;
+import agent.datapath.manager.spec.EndpointAttachmentProxy;
 import agent.datapath.manager.spec.FlowRing;
 import agent.endpoint.restore.RestoreReport;
 import agent.endpoint.state.EndpointDevice;
@@ -60,7 +60,10 @@ final class KernelRig extends EndpointRig implements AutoCloseable {
   private Node node;
   private DatapathManager datapath;
 
-  /** Names of the methods of {@link EndpointProxy} that fail instead of reaching the kernel. */
+  /**
+   * Names of the methods of {@link EndpointAttachmentProxy} that fail instead of reaching the
+   * kernel.
+   */
   final Set<String> failing = new HashSet<>();
 
   KernelRig() throws IOException {
@@ -191,11 +194,11 @@ final class KernelRig extends EndpointRig implements AutoCloseable {
         .orElseThrow();
   }
 
-  private EndpointProxy faulty(EndpointProxy real) {
-    return (EndpointProxy)
+  private EndpointAttachmentProxy faulty(EndpointAttachmentProxy real) {
+    return (EndpointAttachmentProxy)
         Proxy.newProxyInstance(
-            EndpointProxy.class.getClassLoader(),
-            new Class<?>[] {EndpointProxy.class},
+            EndpointAttachmentProxy.class.getClassLoader(),
+            new Class<?>[] {EndpointAttachmentProxy.class},
             (proxy, method, arguments) ->
                 failing.contains(method.getName())
                     ? CompletableFuture.failedFuture(new OperationException("injected failure"))

@@ -36,7 +36,7 @@ enum SocketTransport {
 
     @Override
     void limitInput(ChannelPipeline pipeline) {
-      pipeline.addFirst(new UnaskedInput());
+      pipeline.addFirst(new ReadAheadLimit());
     }
   },
   /** A system call for each read and each write. */

@@ -56,13 +56,13 @@ public final class GuardedDevices {
   /** Returns the index of each present device that is to be guarded, by name. */
   public Map<String, Integer> present() {
     final Set<String> facing = facing();
-    final Set<Integer> hostSides = workloads.get();
+    final Set<Integer> hostInterfaces = workloads.get();
     final Map<String, Integer> found = new TreeMap<>();
     for (final Device device : devices.all()) {
       final String name = device.name();
       if (device.mac() != null
           && !name.equals(LOOPBACK)
-          && !hostSides.contains(device.index())
+          && !hostInterfaces.contains(device.index())
           && selection.selects(name, facing.contains(name))) {
         found.put(name, device.index());
       }

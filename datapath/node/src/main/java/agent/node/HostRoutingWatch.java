@@ -44,7 +44,7 @@ public final class HostRoutingWatch {
    * current().bypassesStack()}.
    */
   public static HostRoutingWatch start(Choice choice) {
-    return new HostRoutingWatch(choice, new StackUses()::read);
+    return new HostRoutingWatch(choice, new NetfilterProbe()::read);
   }
 
   /** Returns what was chosen last. */

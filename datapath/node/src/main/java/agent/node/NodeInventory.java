@@ -75,7 +75,7 @@ public record NodeInventory(
   static NodeInventory read(GuardedDevices guarded, LocalAddresses addresses, int wantedMtu) {
     final List<LinkSizes> links = NetlinkCall.run(RouteNetlink::linkSizes);
     final Set<String> facing = guarded.facing();
-    final Set<Integer> hostSides = NetlinkWorkloadRoutes.devices();
+    final Set<Integer> hostInterfaces = NetlinkWorkloadRoutes.devices();
     final Optional<String> uplink =
         Stream.of(true, false).flatMap(ipv4 -> addresses.defaultDevice(ipv4).stream()).findFirst();
     final NodeInventory found =
@@ -85,7 +85,7 @@ public record NodeInventory(
             links,
             uplink,
             facing,
-            hostSides);
+            hostInterfaces);
     return found.withMtu(wantedMtu);
   }
 
@@ -95,9 +95,9 @@ public record NodeInventory(
       List<LinkSizes> links,
       Optional<String> uplink,
       Set<String> facing,
-      Set<Integer> hostSides) {
+      Set<Integer> hostInterfaces) {
     final List<LinkSizes> workloads =
-        links.stream().filter(link -> hostSides.contains(link.index())).toList();
+        links.stream().filter(link -> hostInterfaces.contains(link.index())).toList();
     final List<LinkSizes> outward =
         links.stream().filter(link -> facing.contains(link.name())).toList();
     final int detected = mtu(links, outward, uplink);

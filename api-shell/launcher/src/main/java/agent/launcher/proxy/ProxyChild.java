@@ -1,7 +1,7 @@
 package agent.launcher.proxy;
 
 import agent.bindings.PipeWriter;
-import agent.conductor.PromptWork;
+import agent.conductor.ThreadPriority;
 import agent.datapath.manager.spec.NodeRedirects;
 import agent.datapath.manager.spec.RedirectProxy;
 import agent.datapath.manager.spec.RedirectedFlow;
@@ -151,7 +151,7 @@ public final class ProxyChild implements PolicyFeed.Follower, AutoCloseable {
           }
         });
     parts.policies().follow(this); // before the end of the process can end that
-    Thread.ofPlatform().daemon().name("proxy-frames-in").start(PromptWork.of(this::read));
+    Thread.ofPlatform().daemon().name("proxy-frames-in").start(ThreadPriority.raising(this::read));
     Thread.ofPlatform().daemon().name("proxy-errors").start(this::readErrors);
   }
 

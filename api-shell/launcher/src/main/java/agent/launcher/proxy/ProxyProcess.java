@@ -3,7 +3,7 @@ package agent.launcher.proxy;
 import agent.bindings.LibBpf;
 import agent.bindings.PipeWriter;
 import agent.bindings.ProcessAttributes;
-import agent.conductor.PromptWork;
+import agent.conductor.ThreadPriority;
 import agent.datapath.manager.redirect.ProxyFilters;
 import agent.datapath.manager.redirect.RedirectLookups;
 import agent.datapath.manager.spec.NodeRedirects;
@@ -84,7 +84,7 @@ public final class ProxyProcess {
     for (final String signal : List.of("TERM", "INT", "HUP")) {
       Signal.handle(new Signal(signal), Signal.Handler.SIG_IGN); // it ends with the agent
     }
-    PromptWork.prefer(); // while it may
+    ThreadPriority.raise(); // while it may
     final FileOutputStream out = new FileOutputStream(FileDescriptor.out);
     final FrameWriter agent =
         new FrameWriter(out, PipeWriter.open(Path.of("/proc/self/fd/1")), () -> {});

@@ -1,6 +1,6 @@
 package agent.launcher.proxy;
 
-import agent.conductor.PromptWork;
+import agent.conductor.ThreadPriority;
 import agent.dns.proxy.DnsProxy;
 import agent.dns.proxy.DnsProxyContext;
 import agent.l7proxy.AccessLog;
@@ -157,7 +157,7 @@ public final class RemoteProxies implements ProxyHost {
     final int port = await(running.open(kind, former, context));
     ports.put(kind, port);
     if (kind == RedirectKind.DNS) {
-      PromptWork.prefer(Path.of("/proc", Long.toString(running.pid()), "task"), DnsProxy.THREAD);
+      ThreadPriority.raise(Path.of("/proc", Long.toString(running.pid()), "task"), DnsProxy.THREAD);
     }
     return port;
   }

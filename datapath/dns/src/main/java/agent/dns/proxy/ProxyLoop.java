@@ -1,6 +1,6 @@
 package agent.dns.proxy;
 
-import agent.conductor.PromptWork;
+import agent.conductor.ThreadPriority;
 import agent.types.IoFailure;
 import agent.types.OperationException;
 import java.io.IOException;
@@ -28,7 +28,10 @@ final class ProxyLoop {
   private final Queue<Runnable> reports = new ConcurrentLinkedQueue<>();
   private final Deque<Runnable> later = new ArrayDeque<>();
   private final Thread thread =
-      Thread.ofPlatform().daemon().name(DnsProxy.THREAD).unstarted(PromptWork.of(this::run));
+      Thread.ofPlatform()
+          .daemon()
+          .name(DnsProxy.THREAD)
+          .unstarted(ThreadPriority.raising(this::run));
 
   /** Held by the thread that works. */
   private final ReentrantLock turn = new ReentrantLock();

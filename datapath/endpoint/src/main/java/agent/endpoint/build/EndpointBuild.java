@@ -2,7 +2,7 @@ package agent.endpoint.build;
 
 import agent.conductor.ConductorAgent;
 import agent.conductor.StepSequence;
-import agent.datapath.manager.spec.EndpointProxy;
+import agent.datapath.manager.spec.EndpointAttachmentProxy;
 import agent.datapath.manager.spec.EndpointSpec;
 import agent.endpoint.state.Endpoint;
 import agent.endpoint.state.EndpointDevice;
@@ -35,13 +35,13 @@ public final class EndpointBuild {
   private final ConductorAgent conductor;
   private final EndpointJournal journal;
   private final EndpointPolicies policies;
-  private final EndpointProxy datapath;
+  private final EndpointAttachmentProxy datapath;
   private final Ipcache ipcache;
   private final Devices devices;
   private final WorkloadRoutes routes;
   private final EndpointStore store;
   private final Executor storing;
-  private final HostSides hostSides;
+  private final HostInterfaces hostInterfaces;
 
   /**
    * The owners of the resources of an endpoint.
@@ -54,7 +54,7 @@ public final class EndpointBuild {
    * @param storing runs writes to the store, several at the same time, so that they share a sync
    */
   public record Owners(
-      EndpointProxy datapath,
+      EndpointAttachmentProxy datapath,
       Ipcache ipcache,
       Devices devices,
       WorkloadRoutes routes,
@@ -73,7 +73,7 @@ public final class EndpointBuild {
     routes = owners.routes();
     store = owners.store();
     storing = owners.storing();
-    hostSides = new HostSides(conductor, datapath, devices, routes);
+    hostInterfaces = new HostInterfaces(conductor, datapath, devices, routes);
   }
 
   /**
@@ -162,8 +162,8 @@ public final class EndpointBuild {
         .thenComposeAsync(
             removed -> {
               endpoint.route(null);
-              endpoint.hostSideUp(false);
-              return hostSides.find(endpoint.id());
+              endpoint.hostInterfaceUp(false);
+              return hostInterfaces.find(endpoint.id());
             },
             conductor::run)
         .thenApplyAsync(
@@ -222,7 +222,7 @@ public final class EndpointBuild {
               .formatted(device.name(), failure.getMessage(), String.join("; ", errors)),
           failure);
     }
-    endpoint.hostSideUp(false);
+    endpoint.hostInterfaceUp(false);
     endpoint.route(null);
     LOGGER.warn(
         "endpoint {}: interface '{}' is set down until its programs are attached, because it cannot"
@@ -260,9 +260,9 @@ public final class EndpointBuild {
   private void addRoute(Endpoint endpoint) {
     final WorkloadRoute wanted = endpoint.wantedRoute();
     if (!endpoint.record().configuration().datapath().routed()) {
-      if (!endpoint.isHostSideUp()) {
+      if (!endpoint.isHostInterfaceUp()) {
         routes.setUp(wanted.interfaceName());
-        endpoint.hostSideUp(true);
+        endpoint.hostInterfaceUp(true);
       }
     } else if (!wanted.equals(endpoint.route())) {
       endpoint.route(null); // what is added before a failure stays

@@ -2,8 +2,8 @@ package agent.endpoint.build;
 
 import agent.conductor.ConductorAgent;
 import agent.conductor.StepSequence;
-import agent.datapath.manager.spec.EndpointProxy;
-import agent.datapath.manager.spec.EndpointProxy.HostSide;
+import agent.datapath.manager.spec.EndpointAttachmentProxy;
+import agent.datapath.manager.spec.EndpointAttachmentProxy.HostInterface;
 import agent.endpoint.state.Endpoint;
 import agent.endpoint.state.EndpointDevice;
 import agent.endpoint.state.EndpointJournal;
@@ -53,7 +53,7 @@ public final class EndpointRemoval {
       Ipcache ipcache,
       WorkloadRoutes routes,
       Devices devices,
-      EndpointProxy datapath,
+      EndpointAttachmentProxy datapath,
       Executor storing) {}
 
   private final ConductorAgent conductor;
@@ -171,7 +171,7 @@ public final class EndpointRemoval {
         errors,
         owners
             .datapath()
-            .hostSideOf(endpoint.id())
+            .hostInterfaceOf(endpoint.id())
             .thenAcceptAsync(
                 side -> {
                   final Device present = owners.devices().byName(device.name()).orElse(null);
@@ -186,7 +186,7 @@ public final class EndpointRemoval {
                 conductor::run));
   }
 
-  private static boolean isOther(Device present, EndpointDevice device, HostSide side) {
+  private static boolean isOther(Device present, EndpointDevice device, HostInterface side) {
     return present.index() != device.index()
         || side.ifindex() == present.index() && !side.is(present.index(), present.mac());
   }

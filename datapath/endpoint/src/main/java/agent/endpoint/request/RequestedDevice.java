@@ -29,7 +29,7 @@ final class RequestedDevice {
 
   /** Returns the veth of a new endpoint. */
   EndpointDevice created(EndpointRequest request) {
-    return read(request, hostSide(request.interfaceName(), request.interfaceIndex()));
+    return read(request, hostInterface(request.interfaceName(), request.interfaceIndex()));
   }
 
   /**
@@ -106,7 +106,7 @@ final class RequestedDevice {
   /**
    * Returns the device, which must be the host side of a veth: removing the endpoint sets it down.
    */
-  private Device hostSide(String name, Integer index) {
+  private Device hostInterface(String name, Integer index) {
     if (index != null && index < 0) {
       throw Refusal.invalid(INDEX, index + " is not an interface index");
     }

@@ -1,9 +1,9 @@
 package agent.endpoint.restore;
 
 import agent.conductor.ConductorAgent;
-import agent.datapath.manager.spec.EndpointProxy;
+import agent.datapath.manager.spec.EndpointAttachmentProxy;
 import agent.endpoint.build.Answers;
-import agent.endpoint.build.HostSides;
+import agent.endpoint.build.HostInterfaces;
 import agent.endpoint.state.Endpoint;
 import agent.endpoint.state.EndpointDevice;
 import agent.endpoint.state.EndpointRegistry;
@@ -33,24 +33,24 @@ public final class OrphanCleanup {
 
   private final ConductorAgent conductor;
   private final EndpointRegistry registry;
-  private final EndpointProxy datapath;
+  private final EndpointAttachmentProxy datapath;
   private final Ipam ipam;
-  private final HostSides hostSides;
+  private final HostInterfaces hostInterfaces;
   private final RestoreProgress progress;
 
   /** Creates a cleanup of these owners. */
   public OrphanCleanup(
       ConductorAgent conductor,
       EndpointRegistry registry,
-      EndpointProxy datapath,
+      EndpointAttachmentProxy datapath,
       Ipam ipam,
-      HostSides hostSides,
+      HostInterfaces hostInterfaces,
       RestoreProgress progress) {
     this.conductor = conductor;
     this.registry = registry;
     this.datapath = datapath;
     this.ipam = ipam;
-    this.hostSides = hostSides;
+    this.hostInterfaces = hostInterfaces;
     this.progress = progress;
   }
 
@@ -78,7 +78,7 @@ public final class OrphanCleanup {
       progress.faults().clear(subject);
       return CompletableFuture.completedFuture(List.of());
     }
-    return hostSides
+    return hostInterfaces
         .setDown(id, device -> isOrphan(id, device))
         .thenComposeAsync(errors -> detach(id, errors), conductor::run)
         .exceptionally(failure -> List.of(Answers.unwrapped(failure).getMessage()))

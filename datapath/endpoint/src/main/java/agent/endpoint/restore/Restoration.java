@@ -2,7 +2,7 @@ package agent.endpoint.restore;
 
 import agent.conductor.ConductorAgent;
 import agent.conductor.StepSequence;
-import agent.datapath.manager.spec.EndpointProxy;
+import agent.datapath.manager.spec.EndpointAttachmentProxy;
 import agent.datapath.manager.spec.PolicyDelta;
 import agent.datapath.manager.spec.PolicyMapProxy;
 import agent.datapath.manager.spec.PolicyMapProxy.PolicyChange;
@@ -81,7 +81,7 @@ public final class Restoration {
   private final StoredEndpoints stored;
   private final LiveState live;
   private final LocalAddresses localAddresses;
-  private final EndpointProxy datapath;
+  private final EndpointAttachmentProxy datapath;
   private final PolicyMapProxy policyMaps;
   private final OrphanCleanup orphans;
   private final RestoreProgress progress;
@@ -120,7 +120,7 @@ public final class Restoration {
    * @param endpoints programs and links
    * @param policyMaps policy maps
    */
-  public record Kernel(EndpointProxy endpoints, PolicyMapProxy policyMaps) {}
+  public record Kernel(EndpointAttachmentProxy endpoints, PolicyMapProxy policyMaps) {}
 
   /** Returns a future that completes when the registry has every endpoint of the previous run. */
   public CompletableFuture<Void> loaded() {

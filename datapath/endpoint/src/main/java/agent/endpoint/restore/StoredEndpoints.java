@@ -1,7 +1,7 @@
 package agent.endpoint.restore;
 
 import agent.conductor.ConductorAgent;
-import agent.datapath.manager.spec.EndpointProxy;
+import agent.datapath.manager.spec.EndpointAttachmentProxy;
 import agent.datapath.manager.spec.PolicyMapProxy;
 import agent.endpoint.build.Answers;
 import agent.endpoint.build.IdentityArrival;
@@ -82,7 +82,10 @@ public final class StoredEndpoints {
    * @param known the ids of endpoints of which the kernel has something
    */
   CompletableFuture<Void> find(
-      EndpointProxy datapath, Set<Integer> known, ConductorAgent conductor, List<String> errors) {
+      EndpointAttachmentProxy datapath,
+      Set<Integer> known,
+      ConductorAgent conductor,
+      List<String> errors) {
     records = store.load();
     store.missed(() -> withLeases(known));
     return interfaces.find(records, known, datapath, conductor::run, errors);
@@ -112,7 +115,7 @@ public final class StoredEndpoints {
 
   /** Closes what is invalid, and adds the endpoints whose records cannot be used, closed, too. */
   CompletableFuture<Void> closeInvalid(
-      EndpointProxy datapath,
+      EndpointAttachmentProxy datapath,
       PolicyMapProxy policyMaps,
       Ipcache ipcache,
       ConductorAgent conductor,

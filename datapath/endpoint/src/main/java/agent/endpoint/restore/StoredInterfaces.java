@@ -1,7 +1,7 @@
 package agent.endpoint.restore;
 
-import agent.datapath.manager.spec.EndpointProxy;
-import agent.datapath.manager.spec.EndpointProxy.HostSide;
+import agent.datapath.manager.spec.EndpointAttachmentProxy;
+import agent.datapath.manager.spec.EndpointAttachmentProxy.HostInterface;
 import agent.endpoint.build.Answers;
 import agent.endpoint.state.EndpointDevice;
 import agent.endpoint.state.EndpointRecord;
@@ -31,7 +31,7 @@ final class StoredInterfaces {
 
   private final Devices devices;
   private final Map<Integer, Device> listed = new HashMap<>();
-  private final Map<Integer, HostSide> hostSides = new HashMap<>();
+  private final Map<Integer, HostInterface> hostInterfaces = new HashMap<>();
   private Set<Integer> known = Set.of();
 
   StoredInterfaces(Devices devices) {
@@ -49,7 +49,7 @@ final class StoredInterfaces {
   CompletableFuture<Void> find(
       List<EndpointRecord> records,
       Set<Integer> inKernel,
-      EndpointProxy datapath,
+      EndpointAttachmentProxy datapath,
       Executor owner,
       List<String> errors) {
     known = inKernel;
@@ -61,8 +61,8 @@ final class StoredInterfaces {
             Answers.settled(
                 errors,
                 datapath
-                    .hostSideOf(record.id())
-                    .thenAcceptAsync(side -> hostSides.put(record.id(), side), owner)));
+                    .hostInterfaceOf(record.id())
+                    .thenAcceptAsync(side -> hostInterfaces.put(record.id(), side), owner)));
       }
     }
     return CompletableFuture.allOf(answers.toArray(CompletableFuture<?>[]::new));
@@ -123,7 +123,7 @@ final class StoredInterfaces {
   }
 
   private boolean isLinked(int id, Device device) {
-    final HostSide side = hostSides.get(id);
+    final HostInterface side = hostInterfaces.get(id);
     return side != null && side.isAttached() && side.ifindex() == device.index();
   }
 }

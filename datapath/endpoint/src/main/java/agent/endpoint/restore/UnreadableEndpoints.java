@@ -1,7 +1,7 @@
 package agent.endpoint.restore;
 
-import agent.datapath.manager.spec.EndpointProxy;
-import agent.datapath.manager.spec.EndpointProxy.KernelEntry;
+import agent.datapath.manager.spec.EndpointAttachmentProxy;
+import agent.datapath.manager.spec.EndpointAttachmentProxy.KernelEntry;
 import agent.datapath.manager.spec.IpcacheEntry;
 import agent.datapath.manager.spec.PolicyMapProxy;
 import agent.endpoint.build.Answers;
@@ -36,7 +36,7 @@ import java.util.concurrent.Executor;
  * endpoints}, addresses from the ipcache and the leases, so that no other endpoint gets them.
  */
 final class UnreadableEndpoints {
-  private final EndpointProxy datapath;
+  private final EndpointAttachmentProxy datapath;
   private final PolicyMapProxy policyMaps;
   private final Ipam ipam;
   private final Devices devices;
@@ -45,7 +45,7 @@ final class UnreadableEndpoints {
   private final LabelFilter labelFilter;
 
   UnreadableEndpoints(
-      EndpointProxy datapath,
+      EndpointAttachmentProxy datapath,
       PolicyMapProxy policyMaps,
       Ipam ipam,
       Devices devices,

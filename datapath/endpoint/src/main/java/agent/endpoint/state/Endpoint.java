@@ -46,7 +46,7 @@ public final class Endpoint {
   private int peerNamespaceId = UNKNOWN_NAMESPACE;
   private EndpointSpec attached;
   private EndpointDevice hooked;
-  private boolean isHostSideUp;
+  private boolean isHostInterfaceUp;
   private boolean isRemovalRemembered;
   private EndpointOptions realizedOptions;
   private boolean isPolicyMapTrusted;
@@ -273,7 +273,7 @@ public final class Endpoint {
   public void interfaceLost() {
     attached = null;
     hooked = null;
-    isHostSideUp = false;
+    isHostInterfaceUp = false;
     route = null;
     routeFault = null;
     peerNamespaceId = UNKNOWN_NAMESPACE;
@@ -297,13 +297,13 @@ public final class Endpoint {
   }
 
   /** Returns whether the agent has set the host side of an endpoint without a route up. */
-  public boolean isHostSideUp() {
-    return isHostSideUp;
+  public boolean isHostInterfaceUp() {
+    return isHostInterfaceUp;
   }
 
   /** Sets whether the agent has set the host side up. */
-  public void hostSideUp(boolean isUp) {
-    isHostSideUp = isUp;
+  public void hostInterfaceUp(boolean isUp) {
+    isHostInterfaceUp = isUp;
   }
 
   /** Returns whether the datapath remembers the removal, because the store keeps the record. */
@@ -320,7 +320,7 @@ public final class Endpoint {
   public void detached() {
     attached = null;
     hooked = null;
-    isHostSideUp = false;
+    isHostInterfaceUp = false;
     isPolicyMapTrusted = false;
     realizedPolicy = null;
     route = null;

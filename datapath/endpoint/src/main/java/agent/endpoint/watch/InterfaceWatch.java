@@ -1,9 +1,9 @@
 package agent.endpoint.watch;
 
 import agent.conductor.ConductorAgent;
+import agent.datapath.manager.spec.EndpointAttachmentProxy.HostInterface;
 import agent.datapath.manager.spec.EndpointFaults.Fault;
 import agent.datapath.manager.spec.EndpointFaults.Part;
-import agent.datapath.manager.spec.EndpointProxy.HostSide;
 import agent.endpoint.state.Endpoint;
 import agent.endpoint.state.EndpointDevice;
 import agent.endpoint.state.EndpointRecord;
@@ -178,13 +178,13 @@ final class InterfaceWatch {
     if (asked.add(endpoint)) {
       endpoints
           .datapath()
-          .hostSideOf(endpoint.id())
+          .hostInterfaceOf(endpoint.id())
           .whenComplete(
               (side, failure) -> conductor.run(() -> answered(endpoint, device, side, failure)));
     }
   }
 
-  private void answered(Endpoint endpoint, Device device, HostSide side, Throwable failure) {
+  private void answered(Endpoint endpoint, Device device, HostInterface side, Throwable failure) {
     asked.remove(endpoint);
     if (failure != null) {
       LOGGER.warn("endpoint {}: host side: {}", endpoint.id(), failure.getMessage());

@@ -4,7 +4,7 @@ import agent.conductor.ConductorAgent;
 import agent.conductor.Faults;
 import agent.conductor.Repairs;
 import agent.datapath.manager.spec.DeviceProxy;
-import agent.datapath.manager.spec.EndpointProxy;
+import agent.datapath.manager.spec.EndpointAttachmentProxy;
 import agent.endpoint.state.Endpoint;
 import agent.endpoint.state.EndpointJournal;
 import agent.endpoint.state.EndpointRegistry;
@@ -133,7 +133,7 @@ public final class NodeWatch implements NodeEvents.Handler {
       EndpointRegistry registry,
       EndpointJournal journal,
       EndpointStore store,
-      EndpointProxy datapath,
+      EndpointAttachmentProxy datapath,
       Ipcache ipcache,
       Ipam ipam,
       Consumer<Endpoint> build) {}

@@ -4,8 +4,8 @@ import agent.bindings.BpfObject;
 import agent.conductor.AgentThreads;
 import agent.conductor.HealthBoard;
 import agent.conductor.ParkingIdleStrategy;
-import agent.conductor.PromptWork;
 import agent.conductor.Repairs;
+import agent.conductor.ThreadPriority;
 import agent.conntrack.ConntrackGc;
 import agent.conntrack.EndpointShares;
 import agent.datapath.manager.attach.DeviceAttachments;
@@ -55,8 +55,8 @@ import agent.datapath.manager.spec.DatapathEvents;
 import agent.datapath.manager.spec.DatapathMetrics;
 import agent.datapath.manager.spec.DatapathStatus;
 import agent.datapath.manager.spec.DeviceProxy;
+import agent.datapath.manager.spec.EndpointAttachmentProxy;
 import agent.datapath.manager.spec.EndpointFaults;
-import agent.datapath.manager.spec.EndpointProxy;
 import agent.datapath.manager.spec.FlowRing;
 import agent.datapath.manager.spec.IpcacheProxy;
 import agent.datapath.manager.spec.NodeRedirects;
@@ -367,14 +367,14 @@ public final class DatapathManager implements AutoCloseable {
    * conductor is preferred: before, callers would have no answers.
    */
   public void endpointsRestored() {
-    conductor.run(PromptWork::preferChanges);
+    conductor.run(ThreadPriority::raiseForChanges);
     if (maps.carryOver().isPending()) {
       conductor.begin(maps.carryOver());
     }
   }
 
   /** Returns the proxy for programs, links and map entries of endpoints. */
-  public EndpointProxy endpoints() {
+  public EndpointAttachmentProxy endpoints() {
     return endpoints;
   }
 

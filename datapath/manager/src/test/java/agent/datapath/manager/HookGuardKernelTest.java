@@ -152,7 +152,7 @@ class HookGuardKernelTest {
     final EndpointSpec spec = ManagerTestNode.spec(ENDPOINT, workload, 9001);
     await(manager.endpoints().close(ENDPOINT, spec.ifindex(), spec.interfaceName()));
     for (int cycle = 0; cycle < 3; cycle++) { // the hooks are watched in the next duty cycle
-      await(manager.endpoints().hostSideOf(ENDPOINT));
+      await(manager.endpoints().hostInterfaceOf(ENDPOINT));
     }
     for (final String program : List.of("from_endpoint", "to_endpoint")) {
       try (BpfLink link = pinned(program)) {

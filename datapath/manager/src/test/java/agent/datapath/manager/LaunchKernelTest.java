@@ -7,7 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.bindings.BpfFileSystem;
 import agent.conductor.ModuleHealth;
-import agent.datapath.manager.spec.EndpointProxy;
+import agent.datapath.manager.spec.EndpointAttachmentProxy;
 import agent.datapath.manager.spec.TcMode;
 import agent.testkit.Commands;
 import agent.testkit.KernelTest;
@@ -163,7 +163,7 @@ class LaunchKernelTest {
   @Test
   void shouldStopAllAgentsOnCloseAndRefuseLaterCommands() {
     final DatapathManager manager = node.launch(node.context());
-    final EndpointProxy proxy = manager.endpoints();
+    final EndpointAttachmentProxy proxy = manager.endpoints();
     manager.close();
     manager.close();
     final Refusal refusal = assertThrows(Refusal.class, () -> ManagerTestNode.await(proxy.known()));

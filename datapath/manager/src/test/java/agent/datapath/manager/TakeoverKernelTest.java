@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.spec.EndpointProxy;
+import agent.datapath.manager.spec.EndpointAttachmentProxy;
 import agent.datapath.manager.spec.EndpointSpec;
 import agent.datapath.manager.spec.PolicyDelta;
 import agent.datapath.manager.spec.PolicyEntry;
@@ -136,13 +136,15 @@ class TakeoverKernelTest {
     try (DatapathManager manager = node.launch(node.context().tcMode(mode))) {
       ManagerTestNode.attach(manager, clientSpec, ManagerTestNode.allowAll());
       node.namespace().ip("link set " + name + " address 02:00:00:00:00:77");
-      final EndpointProxy.HostSide changed = await(manager.endpoints().hostSideOf(201));
+      final EndpointAttachmentProxy.HostInterface changed =
+          await(manager.endpoints().hostInterfaceOf(201));
       assertTrue(changed.is(ifindex, MacAddress.parse("02:00:00:00:00:77")));
       node.namespace()
           .ip(
               "link delete " + name,
               "link add " + name + " index " + ifindex + " type veth peer name other0");
-      final EndpointProxy.HostSide other = await(manager.endpoints().hostSideOf(201));
+      final EndpointAttachmentProxy.HostInterface other =
+          await(manager.endpoints().hostInterfaceOf(201));
       assertFalse(other.is(ifindex, MacAddress.parse("02:00:00:00:00:77")));
     }
   }

@@ -5,7 +5,7 @@ import agent.conductor.StepSequence;
 import agent.datapath.manager.attach.EndpointAttachments;
 import agent.datapath.manager.attach.Pins;
 import agent.datapath.manager.load.LoaderAgent;
-import agent.datapath.manager.spec.EndpointProxy;
+import agent.datapath.manager.spec.EndpointAttachmentProxy;
 import agent.datapath.manager.spec.EndpointSpec;
 import agent.types.IpAddress;
 import agent.types.MacAddress;
@@ -26,7 +26,7 @@ import org.agrona.collections.Int2ObjectHashMap;
  * Attaches and detaches the endpoints of this node: map entries, programs and links. All state
  * belongs to the conductor's thread; {@link #attachedCount} may be read by any thread.
  */
-public final class AttachedEndpoints implements EndpointProxy {
+public final class AttachedEndpoints implements EndpointAttachmentProxy {
   private final DatapathConductor conductor;
   private final VerdictGenerations generations;
   private final PolicyMaps policyMaps;
@@ -306,20 +306,20 @@ public final class AttachedEndpoints implements EndpointProxy {
   }
 
   @Override
-  public CompletableFuture<HostSide> hostSideOf(int endpointId) {
+  public CompletableFuture<HostInterface> hostInterfaceOf(int endpointId) {
     final int id = EndpointSpec.requireId(endpointId);
-    return conductor.submit(() -> onHostSideOf(id));
+    return conductor.submit(() -> onHostInterfaceOf(id));
   }
 
-  private HostSide onHostSideOf(int id) {
+  private HostInterface onHostInterfaceOf(int id) {
     final EndpointEntry entry = entries.current(id);
     final int linked = attachments.linkedInterface(id);
     final MacAddress mac = entry.ifindex() == 0 ? null : MacAddress.of(entry.hostMac());
     if (linked == 0) {
       final boolean isFiltered = mac != null && attachments.hasFilter(id, entry.ifindex());
-      return new HostSide(entry.ifindex(), mac, isFiltered);
+      return new HostInterface(entry.ifindex(), mac, isFiltered);
     }
-    return new HostSide(linked, linked == entry.ifindex() ? mac : null, true);
+    return new HostInterface(linked, linked == entry.ifindex() ? mac : null, true);
   }
 
   @Override

@@ -7,7 +7,8 @@ import java.util.concurrent.CompletableFuture;
 
 /**
  * Reads and writes the ipcache maps of the kernel. Only the module {@code datapath/ipcache}, which
- * owns their content, uses it. Threads, order and failures are those of {@link EndpointProxy}.
+ * owns their content, uses it. Threads, order and failures are those of {@link
+ * EndpointAttachmentProxy}.
  */
 public interface IpcacheProxy {
   /** Reads all entries of the kernel. */

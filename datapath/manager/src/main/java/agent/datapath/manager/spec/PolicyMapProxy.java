@@ -8,7 +8,7 @@ import java.util.concurrent.CompletableFuture;
 
 /**
  * Writes policy maps of endpoints. Endpoints of one identity with equal entries share one map.
- * Threads, order and failures are those of {@link EndpointProxy}.
+ * Threads, order and failures are those of {@link EndpointAttachmentProxy}.
  */
 public interface PolicyMapProxy {
   /**

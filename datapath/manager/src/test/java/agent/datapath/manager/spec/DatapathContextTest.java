@@ -7,7 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.spec.EndpointProxy.HostSide;
+import agent.datapath.manager.spec.EndpointAttachmentProxy.HostInterface;
 import agent.datapath.manager.spec.IpcacheProxy.IpcacheChange;
 import agent.datapath.manager.spec.PolicyMapProxy.PolicyChange;
 import agent.datapath.manager.spec.Prefilter.PrefilterMode;
@@ -293,11 +293,11 @@ class DatapathContextTest {
   /** A host side is the same by its links, or by index and address where it has none. */
   @Test
   void shouldKnowAHostSideByItsIndexAndItsLinksOrAddress() {
-    assertTrue(new HostSide(5, null, true).is(5, MAC));
-    assertTrue(new HostSide(5, MAC, false).is(5, MAC));
-    assertFalse(new HostSide(5, MAC, false).is(5, MacAddress.of(8)));
-    assertFalse(new HostSide(5, MAC, true).is(6, MAC));
-    assertFalse(new HostSide(0, MAC, true).is(0, MAC));
+    assertTrue(new HostInterface(5, null, true).is(5, MAC));
+    assertTrue(new HostInterface(5, MAC, false).is(5, MAC));
+    assertFalse(new HostInterface(5, MAC, false).is(5, MacAddress.of(8)));
+    assertFalse(new HostInterface(5, MAC, true).is(6, MAC));
+    assertFalse(new HostInterface(0, MAC, true).is(0, MAC));
   }
 
   @Test

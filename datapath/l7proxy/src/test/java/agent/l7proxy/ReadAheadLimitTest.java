@@ -11,10 +11,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-class UnaskedInputTest {
+class ReadAheadLimitTest {
   private static EmbeddedSocket socket(long mostBytes) {
     final EmbeddedSocket socket = new EmbeddedSocket();
-    socket.pipeline().addFirst(new UnaskedInput(mostBytes));
+    socket.pipeline().addFirst(new ReadAheadLimit(mostBytes));
     return socket;
   }
 
@@ -32,7 +32,7 @@ class UnaskedInputTest {
     socket.receive("asked");
     assertEquals("asked", next(socket));
     assertTrue(socket.isOpen());
-    socket.receive("unasked");
+    socket.receive("unrequested");
     assertTrue(socket.inboundMessages().isEmpty());
     assertFalse(socket.isOpen());
     assertEquals(0, socket.lingerSec);
@@ -41,8 +41,8 @@ class UnaskedInputTest {
   @Test
   void shouldPassWhatIsNotAskedForWhileThereIsRoom() {
     final EmbeddedSocket socket = socket(Long.MAX_VALUE);
-    socket.receive("unasked");
-    assertEquals("unasked", next(socket));
+    socket.receive("unrequested");
+    assertEquals("unrequested", next(socket));
     assertTrue(socket.isOpen());
   }
 
@@ -53,7 +53,7 @@ class UnaskedInputTest {
     final UnpooledByteBufAllocator allocator = new UnpooledByteBufAllocator(true);
     socket.config().setAllocator(allocator);
     final ByteBuf held = allocator.directBuffer(100);
-    socket.receive("unasked");
+    socket.receive("unrequested");
     assertEquals(isOpen, socket.isOpen());
     held.release();
   }

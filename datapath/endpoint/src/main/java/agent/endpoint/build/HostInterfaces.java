@@ -1,8 +1,8 @@
 package agent.endpoint.build;
 
 import agent.conductor.ConductorAgent;
-import agent.datapath.manager.spec.EndpointProxy;
-import agent.datapath.manager.spec.EndpointProxy.HostSide;
+import agent.datapath.manager.spec.EndpointAttachmentProxy;
+import agent.datapath.manager.spec.EndpointAttachmentProxy.HostInterface;
 import agent.node.Devices;
 import agent.node.Devices.Device;
 import agent.node.InterfaceName;
@@ -17,15 +17,18 @@ import java.util.function.Predicate;
  * and the name of a deleted interface to others, so that the datapath's link or the MAC address
  * decides whether an interface is the workload's. Runs on the conductor's thread.
  */
-public final class HostSides {
+public final class HostInterfaces {
   private final ConductorAgent conductor;
-  private final EndpointProxy datapath;
+  private final EndpointAttachmentProxy datapath;
   private final Devices devices;
   private final WorkloadRoutes routes;
 
-  /** Creates the access to the host sides of workloads. */
-  public HostSides(
-      ConductorAgent conductor, EndpointProxy datapath, Devices devices, WorkloadRoutes routes) {
+  /** Creates the access to the host interfaces of workloads. */
+  public HostInterfaces(
+      ConductorAgent conductor,
+      EndpointAttachmentProxy datapath,
+      Devices devices,
+      WorkloadRoutes routes) {
     this.conductor = conductor;
     this.datapath = datapath;
     this.devices = devices;
@@ -53,14 +56,14 @@ public final class HostSides {
 
   /** Returns the present interface that the datapath knows as that of an endpoint. */
   CompletableFuture<Optional<Device>> find(int endpointId) {
-    return datapath.hostSideOf(endpointId).thenApplyAsync(this::present, conductor::run);
+    return datapath.hostInterfaceOf(endpointId).thenApplyAsync(this::present, conductor::run);
   }
 
-  private Optional<Device> present(HostSide side) {
-    return side.ifindex() == 0
+  private Optional<Device> present(HostInterface found) {
+    return found.ifindex() == 0
         ? Optional.empty()
         : devices
-            .byIndex(side.ifindex())
-            .filter(device -> device.mac() != null && side.is(device.index(), device.mac()));
+            .byIndex(found.ifindex())
+            .filter(device -> device.mac() != null && found.is(device.index(), device.mac()));
   }
 }

@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import agent.conductor.ConductorAgent;
 import agent.datapath.manager.spec.EndpointSpec;
-import agent.endpoint.build.HostSides;
+import agent.endpoint.build.HostInterfaces;
 import agent.node.Devices.Device;
 import agent.types.MacAddress;
 import java.util.List;
@@ -12,7 +12,7 @@ import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
 
 /** Which interface is set down before programs are detached, and which is left alone. */
-class HostSidesTest {
+class HostInterfacesTest {
   private static final int ID = 7;
   private static final int INDEX = 101;
   private static final MacAddress HOST_MAC = MacAddress.of(0x020000000000L + INDEX);
@@ -20,10 +20,11 @@ class HostSidesTest {
   private final FakeDatapath datapath = new FakeDatapath();
   private final FakeNode node = new FakeNode();
   private final ConductorAgent conductor = new ConductorAgent("ep-test", () -> 0);
-  private final HostSides hostSides = new HostSides(conductor, datapath, node.devices, node.routes);
+  private final HostInterfaces hostInterfaces =
+      new HostInterfaces(conductor, datapath, node.devices, node.routes);
 
   private List<String> setDown(boolean isAllowed) {
-    final CompletableFuture<List<String>> answer = hostSides.setDown(ID, device -> isAllowed);
+    final CompletableFuture<List<String>> answer = hostInterfaces.setDown(ID, device -> isAllowed);
     for (int i = 0; i < 10; i++) {
       conductor.doWork();
     }

@@ -12,8 +12,8 @@ import org.junit.jupiter.api.Test;
 
 /** What on a node needs the stack, as the kernel has it. */
 @KernelTest
-class StackUsesKernelTest {
-  private final StackUses uses = new StackUses();
+class NetfilterProbeKernelTest {
+  private final NetfilterProbe uses = new NetfilterProbe();
   private NetworkNamespace node;
 
   @BeforeEach

@@ -10,43 +10,43 @@ import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
 /**
- * Bounds what the proxy holds of peers that have sent all they have to send. With io_uring Netty
- * reads that to its end, also while the other side takes nothing: at most what the receive buffer
- * of the kernel has. Where the buffers of all connections are too large already, such a connection
- * is closed.
+ * Limits what the proxy reads ahead of its handlers. With io_uring, Netty reads a connection that
+ * the peer has half-closed to its end, although no handler requested a read and the other side
+ * accepts nothing: at most the receive buffer of the kernel. Once the buffers of all connections
+ * hold the limit, such a connection is closed.
  */
-final class UnaskedInput extends ChannelDuplexHandler {
+final class ReadAheadLimit extends ChannelDuplexHandler {
   static final long MOST_BYTES = 128L << 20;
 
-  private static final Logger LOGGER = LogManager.getLogger(UnaskedInput.class);
+  private static final Logger LOGGER = LogManager.getLogger(ReadAheadLimit.class);
 
   private final long mostBytes;
-  private boolean isAsked;
+  private boolean isRequested;
 
-  UnaskedInput() {
+  ReadAheadLimit() {
     this(MOST_BYTES);
   }
 
-  UnaskedInput(long mostBytes) {
+  ReadAheadLimit(long mostBytes) {
     this.mostBytes = mostBytes;
   }
 
   /** Called before each read, also those of a channel that reads on its own. */
   @Override
   public void read(ChannelHandlerContext ctx) {
-    isAsked = true;
+    isRequested = true;
     ctx.read();
   }
 
   @Override
   public void channelRead(ChannelHandlerContext ctx, Object message) {
     final Channel channel = ctx.channel();
-    if (isAsked || heldBytes(channel) <= mostBytes) {
+    if (isRequested || heldBytes(channel) <= mostBytes) {
       ctx.fireChannelRead(message);
       return;
     }
     ReferenceCountUtil.release(message);
-    LOGGER.debug("{}: closed, the buffers of all connections are full", channel);
+    LOGGER.debug("{}: closed: the buffers of all connections exceed the read-ahead limit", channel);
     ((SocketChannel) channel).config().setSoLinger(0);
     channel.close();
   }
@@ -57,7 +57,7 @@ final class UnaskedInput extends ChannelDuplexHandler {
 
   @Override
   public void channelReadComplete(ChannelHandlerContext ctx) {
-    isAsked = false;
+    isRequested = false;
     ctx.fireChannelReadComplete();
   }
 }

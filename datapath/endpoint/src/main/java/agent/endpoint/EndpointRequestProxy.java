@@ -30,7 +30,7 @@ import java.util.function.Predicate;
  * Serves endpoint requests of other threads: reads return snapshots, changes are operations on
  * {@code ep-conductor}.
  */
-final class EndpointsProxy implements Endpoints {
+final class EndpointRequestProxy implements Endpoints {
   private final ConductorAgent conductor;
   private final EndpointRegistry registry;
   private final EndpointOperations operations;
@@ -39,7 +39,7 @@ final class EndpointsProxy implements Endpoints {
   private final EndpointBuild build;
   private final EndpointRemoval removal;
 
-  EndpointsProxy(
+  EndpointRequestProxy(
       ConductorAgent conductor,
       EndpointRegistry registry,
       EndpointOperations operations,

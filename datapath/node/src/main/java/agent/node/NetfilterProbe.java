@@ -22,7 +22,7 @@ import java.util.function.Consumer;
  * of the calling thread; for one thread at a time. What cannot be read counts as configured. The
  * rules of the agent itself do not count.
  */
-final class StackUses {
+final class NetfilterProbe {
   private static final Path PROC_NET = Path.of("/proc/thread-self/net");
 
   /** A file of {@code ip_vs} has three lines without a service. */
@@ -35,10 +35,10 @@ final class StackUses {
   List<String> read() {
     final List<String> found = new ArrayList<>();
     reading("nftables", found, this::addChains);
-    reading("iptables", found, StackUses::addLegacyTables);
-    reading("IPVS", found, StackUses::addVirtualServices);
-    reading("routing rules", found, StackUses::addRouting);
-    reading("IPsec policies", found, StackUses::addPolicies);
+    reading("iptables", found, NetfilterProbe::addLegacyTables);
+    reading("IPVS", found, NetfilterProbe::addVirtualServices);
+    reading("routing rules", found, NetfilterProbe::addRouting);
+    reading("IPsec policies", found, NetfilterProbe::addPolicies);
     return found;
   }
 
@@ -62,7 +62,7 @@ final class StackUses {
         chains =
             netfilter.baseChains().stream()
                 .filter(chain -> chain.concernsForwarding() && !NftablesRules.isOwn(chain))
-                .map(StackUses::text)
+                .map(NetfilterProbe::text)
                 .toList();
         readGeneration = generation;
       }

@@ -9,35 +9,37 @@ import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
 /**
- * Work that others wait for, in short pieces. Its thread is preferred to those that work on at
- * length, such as the compilers of the JVM: without that it waits for a slice of theirs each time
- * that it is woken.
+ * Priorities of threads that packets or callers wait for, above those of threads that compute for
+ * long, such as the compilers of the JVM: without that each wake-up waits for a time slice of
+ * theirs.
  */
-public final class PromptWork {
-  private static final Logger LOGGER = LogManager.getLogger(PromptWork.class);
+public final class ThreadPriority {
+  private static final Logger LOGGER = LogManager.getLogger(ThreadPriority.class);
 
-  /** How much a thread weighs that packets of workloads wait for. */
+  /** The nice value of a thread that packets of workloads wait for. */
   private static final int LOOKUPS = -10;
 
   /**
-   * How much a thread weighs that changes what is enforced: little enough for callers to have
-   * answers while it works for some time.
+   * The nice value of a thread that changes what is enforced: high enough for callers to be
+   * answered during a long change.
    */
   private static final int CHANGES = -4;
 
-  private PromptWork() {}
+  private ThreadPriority() {}
 
-  /** Returns what a thread does that packets of workloads wait for. */
-  public static Runnable of(Runnable work) {
+  /**
+   * Returns work that first raises the priority of its thread, for which packets of workloads wait.
+   */
+  public static Runnable raising(Runnable work) {
     return () -> {
-      prefer();
+      raise();
       work.run();
     };
   }
 
   /** Raises the priority of the calling thread, for which packets of workloads wait. */
-  public static void prefer() {
-    prefer(LOOKUPS);
+  public static void raise() {
+    raise(LOOKUPS);
   }
 
   /**
@@ -48,12 +50,12 @@ public final class PromptWork {
    * @param name the name of the threads
    * @throws IOException where they cannot be read
    */
-  public static void prefer(Path threads, String name) throws IOException {
+  public static void raise(Path threads, String name) throws IOException {
     try (DirectoryStream<Path> all = Files.newDirectoryStream(threads)) {
       for (final Path thread : all) {
         if (nameOf(thread).equals(name)) {
           final int number = Integer.parseInt(thread.getFileName().toString());
-          logUnpreferred(name, ThreadScheduling.prefer(number, LOOKUPS));
+          logFailure(name, ThreadScheduling.prioritize(number, LOOKUPS));
         }
       }
     }
@@ -72,17 +74,17 @@ public final class PromptWork {
   }
 
   /** Raises the priority of the calling thread, which changes what is enforced. */
-  public static void preferChanges() {
-    prefer(CHANGES);
+  public static void raiseForChanges() {
+    raise(CHANGES);
   }
 
-  private static void prefer(int nice) {
-    logUnpreferred(Thread.currentThread().getName(), ThreadScheduling.preferCallingThread(nice));
+  private static void raise(int nice) {
+    logFailure(Thread.currentThread().getName(), ThreadScheduling.prioritizeCallingThread(nice));
   }
 
-  private static void logUnpreferred(String name, int result) {
+  private static void logFailure(String name, int result) {
     if (result < 0) {
-      LOGGER.debug("{} is not preferred: errno {}", name, -result);
+      LOGGER.debug("thread {}: priority not raised: errno {}", name, -result);
     }
   }
 }

@@ -12,7 +12,7 @@ import java.util.concurrent.CompletableFuture;
  * short or run on another thread. A failed command completes its future exceptionally, with an
  * {@link agent.types.Refusal} EXHAUSTED where a map is full and UNAVAILABLE after close.
  */
-public interface EndpointProxy {
+public interface EndpointAttachmentProxy {
   /**
    * The host-side interface of an endpoint as the datapath knows it.
    *
@@ -22,7 +22,7 @@ public interface EndpointProxy {
    *     this index now; both end with their interface, so that the index then names the same
    *     interface, whatever its name and MAC address are now
    */
-  record HostSide(int ifindex, MacAddress mac, boolean isAttached) {
+  record HostInterface(int ifindex, MacAddress mac, boolean isAttached) {
     /** Returns whether a present interface is this one, and not another that got its index. */
     public boolean is(int presentIndex, MacAddress presentMac) {
       return ifindex != 0 && ifindex == presentIndex && (isAttached || presentMac.equals(mac));
@@ -91,7 +91,7 @@ public interface EndpointProxy {
   CompletableFuture<Set<Integer>> enforced();
 
   /** Returns the host-side interface of an endpoint. */
-  CompletableFuture<HostSide> hostSideOf(int endpointId);
+  CompletableFuture<HostInterface> hostInterfaceOf(int endpointId);
 
   /**
    * Remembers in the BPF file system that an endpoint is being removed: for a record that cannot be
