@@ -12,7 +12,7 @@ import agent.datapath.manager.spec.ServiceEntries;
 import agent.datapath.manager.spec.ServiceEntries.Backend;
 import agent.endpoint.state.MonitorAggregation;
 import agent.launcher.DaemonDefaults;
-import agent.maps.kernel.NodeMap;
+import agent.maps.kernel.MapProperties;
 import agent.maps.layout.BackendState;
 import agent.maps.layout.PolicyDirection;
 import agent.node.FamilyAddressing;
@@ -162,7 +162,7 @@ final class BenchmarkNode implements AutoCloseable {
   }
 
   /** Returns how many entries a map has room for. */
-  int entries(NodeMap map) {
+  int entries(MapProperties map) {
     return manager.maps().find(map.name()).orElseThrow().maxEntries();
   }
 

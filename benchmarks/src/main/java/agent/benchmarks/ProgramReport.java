@@ -11,7 +11,7 @@ import agent.bindings.BpfObject;
 import agent.bindings.BpfProgram;
 import agent.datapath.manager.spec.DatapathEvents.FlowSubscriber;
 import agent.endpoint.state.MonitorAggregation;
-import agent.maps.kernel.NodeMaps;
+import agent.maps.kernel.MapCatalog;
 import agent.testkit.IpPacket;
 import agent.types.AddressPair;
 import agent.types.IpAddress;
@@ -54,7 +54,7 @@ final class ProgramReport implements AutoCloseable {
   private ProgramReport(BenchmarkNode node, Report report) {
     this.node = node;
     this.report = report;
-    conntrackEntries = node.entries(NodeMaps.CONNTRACK4_TCP);
+    conntrackEntries = node.entries(MapCatalog.CONNTRACK4_TCP);
     twins = TwinObject.load(conntrackEntries, Variations.COUNT);
   }
 

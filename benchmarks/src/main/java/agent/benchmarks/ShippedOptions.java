@@ -7,7 +7,7 @@ import agent.endpoint.state.EndpointOptions;
 import agent.endpoint.state.MonitorAggregation;
 import agent.endpoint.state.MutableOption;
 import agent.launcher.DaemonDefaults;
-import agent.maps.kernel.NodeMaps;
+import agent.maps.kernel.MapCatalog;
 import agent.types.IpAddress;
 import agent.types.MacAddress;
 
@@ -57,7 +57,7 @@ public final class ShippedOptions {
         .formatted(
             manager.status().tcMode(),
             manager.status().prefilterMode(),
-            manager.maps().find(NodeMaps.CONNTRACK4_TCP.name()).orElseThrow().maxEntries(),
-            manager.maps().find(NodeMaps.CONNTRACK4_ANY.name()).orElseThrow().maxEntries());
+            manager.maps().find(MapCatalog.CONNTRACK4_TCP.name()).orElseThrow().maxEntries(),
+            manager.maps().find(MapCatalog.CONNTRACK4_ANY.name()).orElseThrow().maxEntries());
   }
 }

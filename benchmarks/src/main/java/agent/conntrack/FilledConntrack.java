@@ -7,8 +7,8 @@ import agent.bindings.Errno;
 import agent.bindings.LibBpf;
 import agent.bindings.MapCalls;
 import agent.maps.kernel.BpfMap;
-import agent.maps.kernel.NodeMaps;
-import agent.maps.kernel.ShippedMaps;
+import agent.maps.kernel.MapCatalog;
+import agent.maps.kernel.MapDefinitions;
 import agent.maps.layout.Conntrack4KeyFlyweight;
 import agent.maps.layout.ConntrackEntryFlyweight;
 import java.io.IOException;
@@ -39,7 +39,9 @@ public final class FilledConntrack implements AutoCloseable {
     this.flows = flows;
     table =
         BpfMap.create(
-            ShippedMaps.of("conntrack_gc").get(NodeMaps.CONNTRACK4_TCP).withMaxEntries(2 * flows),
+            MapDefinitions.of("conntrack_gc")
+                .get(MapCatalog.CONNTRACK4_TCP)
+                .withMaxEntries(2 * flows),
             "");
     try (InputStream elf = FilledConntrack.class.getResourceAsStream("/bpf/conntrack_gc.bpf.o")) {
       object = BpfObject.open(elf.readAllBytes(), "conntrack_gc");

@@ -11,9 +11,9 @@ import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.BpfMapException;
 import agent.maps.kernel.Conntrack4Map;
 import agent.maps.kernel.Conntrack6Map;
-import agent.maps.kernel.NodeMap;
-import agent.maps.kernel.NodeMaps;
-import agent.maps.kernel.ShippedMaps;
+import agent.maps.kernel.MapCatalog;
+import agent.maps.kernel.MapDefinitions;
+import agent.maps.kernel.MapProperties;
 import agent.maps.kernel.WatchedAddressMap;
 import agent.maps.layout.ConntrackEntryFlyweight;
 import agent.maps.layout.ConntrackFlag;
@@ -30,7 +30,7 @@ import org.junit.jupiter.api.Test;
 
 @KernelTest
 class ConntrackSweepKernelTest {
-  private static final ShippedMaps SHIPPED = ShippedMaps.of("conntrack_gc");
+  private static final MapDefinitions SHIPPED = MapDefinitions.of("conntrack_gc");
   private static final int CAPACITY = 16_384;
   private static final int TCP = 6;
   private static final int UDP = 17;
@@ -43,14 +43,14 @@ class ConntrackSweepKernelTest {
   private static final List<ConntrackTable> ALL = List.of(ConntrackTable.values());
 
   private final ConntrackSweepFlyweight result = new ConntrackSweepFlyweight();
-  private final BpfMap tcp4 = create(NodeMaps.CONNTRACK4_TCP);
-  private final BpfMap any4 = create(NodeMaps.CONNTRACK4_ANY);
-  private final BpfMap tcp6 = create(NodeMaps.CONNTRACK6_TCP);
-  private final BpfMap any6 = create(NodeMaps.CONNTRACK6_ANY);
-  private final BpfMap overflow4 = create(NodeMaps.CONNTRACK4_OVERFLOW);
-  private final BpfMap overflow6 = create(NodeMaps.CONNTRACK6_OVERFLOW);
-  private final BpfMap flowUsage = BpfMap.create(SHIPPED.get(NodeMaps.FLOW_USAGE), "");
-  private final BpfMap watched = BpfMap.create(SHIPPED.get(NodeMaps.WATCHED_ADDRESSES), "");
+  private final BpfMap tcp4 = create(MapCatalog.CONNTRACK4_TCP);
+  private final BpfMap any4 = create(MapCatalog.CONNTRACK4_ANY);
+  private final BpfMap tcp6 = create(MapCatalog.CONNTRACK6_TCP);
+  private final BpfMap any6 = create(MapCatalog.CONNTRACK6_ANY);
+  private final BpfMap overflow4 = create(MapCatalog.CONNTRACK4_OVERFLOW);
+  private final BpfMap overflow6 = create(MapCatalog.CONNTRACK6_OVERFLOW);
+  private final BpfMap flowUsage = BpfMap.create(SHIPPED.get(MapCatalog.FLOW_USAGE), "");
+  private final BpfMap watched = BpfMap.create(SHIPPED.get(MapCatalog.WATCHED_ADDRESSES), "");
   private final List<BpfMap> maps = List.of(tcp4, any4, tcp6, any6, overflow4, overflow6);
   private BpfObject object;
   private ProgramSweeper sweeper;
@@ -326,7 +326,7 @@ class ConntrackSweepKernelTest {
     assertTrue(gc.counters().sweeps(ConntrackTable.TCP4) >= 1_000 / ALL.size());
   }
 
-  private static BpfMap create(NodeMap map) {
+  private static BpfMap create(MapProperties map) {
     return BpfMap.create(SHIPPED.get(map).withMaxEntries(CAPACITY), "");
   }
 

@@ -11,9 +11,9 @@ import agent.bindings.MappedMemory;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.Conntrack4Map;
 import agent.maps.kernel.FlowUsageArray;
-import agent.maps.kernel.NodeMap;
-import agent.maps.kernel.NodeMaps;
-import agent.maps.kernel.ShippedMaps;
+import agent.maps.kernel.MapCatalog;
+import agent.maps.kernel.MapDefinitions;
+import agent.maps.kernel.MapProperties;
 import agent.maps.layout.ConntrackFlag;
 import agent.maps.layout.ConntrackTable;
 import agent.maps.layout.FlowUsageFlyweight;
@@ -30,7 +30,7 @@ import org.junit.jupiter.api.Test;
 /** The entries of each endpoint, counted by the program of the sweeps. */
 @KernelTest
 class EndpointSharesKernelTest {
-  private static final ShippedMaps SHIPPED = ShippedMaps.of("conntrack_gc");
+  private static final MapDefinitions SHIPPED = MapDefinitions.of("conntrack_gc");
   private static final List<ConntrackTable> ALL = List.of(ConntrackTable.values());
   private static final int CAPACITY = 400;
   private static final int TCP4 = ConntrackTable.TCP4.number();
@@ -42,10 +42,10 @@ class EndpointSharesKernelTest {
   private static final long INTERVAL_NS = 60 * SECOND_NS;
 
   private final List<BpfMap> maps = new ArrayList<>();
-  private final BpfMap tcp4 = create(NodeMaps.CONNTRACK4_TCP);
-  private final BpfMap any4 = create(NodeMaps.CONNTRACK4_ANY);
-  private final BpfMap overflow4 = create(NodeMaps.CONNTRACK4_OVERFLOW);
-  private final BpfMap flowUsage = BpfMap.create(SHIPPED.get(NodeMaps.FLOW_USAGE), "");
+  private final BpfMap tcp4 = create(MapCatalog.CONNTRACK4_TCP);
+  private final BpfMap any4 = create(MapCatalog.CONNTRACK4_ANY);
+  private final BpfMap overflow4 = create(MapCatalog.CONNTRACK4_OVERFLOW);
+  private final BpfMap flowUsage = BpfMap.create(SHIPPED.get(MapCatalog.FLOW_USAGE), "");
   private BpfObject object;
   private ProgramSweeper sweeper;
   private FlowUsageArray usage;
@@ -59,9 +59,9 @@ class EndpointSharesKernelTest {
     try (InputStream elf = getClass().getResourceAsStream("/bpf/conntrack_gc.bpf.o")) {
       object = BpfObject.open(elf.readAllBytes(), "conntrack_gc");
     }
-    create(NodeMaps.CONNTRACK6_TCP);
-    create(NodeMaps.CONNTRACK6_ANY);
-    create(NodeMaps.CONNTRACK6_OVERFLOW);
+    create(MapCatalog.CONNTRACK6_TCP);
+    create(MapCatalog.CONNTRACK6_ANY);
+    create(MapCatalog.CONNTRACK6_OVERFLOW);
     for (final BpfMap map : maps) {
       object.setMaxEntries(map.name(), 1024);
       object.reuseMap(map.name(), map.fd());
@@ -268,7 +268,7 @@ class EndpointSharesKernelTest {
     }
   }
 
-  private BpfMap create(NodeMap map) {
+  private BpfMap create(MapProperties map) {
     final BpfMap created = BpfMap.create(SHIPPED.get(map).withMaxEntries(1024), "");
     maps.add(created);
     return created;

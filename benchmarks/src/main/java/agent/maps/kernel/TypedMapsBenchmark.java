@@ -43,8 +43,8 @@ public class TypedMapsBenchmark {
   @Setup
   public void open() {
     LibBpf.ensureLoaded();
-    final ShippedMaps shipped = ShippedMaps.of("endpoint");
-    ipcache = new Ipcache4Map(BpfMap.create(shipped.get(NodeMaps.IPCACHE4), ""));
+    final MapDefinitions shipped = MapDefinitions.of("endpoint");
+    ipcache = new Ipcache4Map(BpfMap.create(shipped.get(MapCatalog.IPCACHE4), ""));
     policy = new PolicyMap(BpfMap.create(shipped.policy(1), ""));
     batch = new BatchWriter(ipcache.map(), ENTRIES);
     cursor = new MapCursor();

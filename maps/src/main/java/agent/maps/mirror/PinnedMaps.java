@@ -9,9 +9,9 @@ import agent.maps.format.MapFormats;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.BpfMapException;
 import agent.maps.kernel.EntryBuffer;
+import agent.maps.kernel.MapCatalog;
 import agent.maps.kernel.MapDefinition;
-import agent.maps.kernel.NodeMap;
-import agent.maps.kernel.NodeMaps;
+import agent.maps.kernel.MapProperties;
 import agent.maps.mirror.MapVisitor.MapSummary;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -93,12 +93,12 @@ public final class PinnedMaps {
     return pin.getFileName().toString();
   }
 
-  private static Optional<NodeMap> nodeMap(Path pin) {
-    return NodeMaps.ALL.stream().filter(map -> map.pinName().equals(fileName(pin))).findFirst();
+  private static Optional<MapProperties> nodeMap(Path pin) {
+    return MapCatalog.ALL.stream().filter(map -> map.pinName().equals(fileName(pin))).findFirst();
   }
 
   private static String nameOf(Path pin) {
-    return nodeMap(pin).map(NodeMap::name).orElseGet(() -> fileName(pin));
+    return nodeMap(pin).map(MapProperties::name).orElseGet(() -> fileName(pin));
   }
 
   private static MapSummary summary(Path pin) throws IOException {
@@ -119,7 +119,7 @@ public final class PinnedMaps {
     final MapDescription found = MapDescription.of(fd);
     final MapFormat format =
         nodeMap(pin)
-            .map(NodeMap::format)
+            .map(MapProperties::format)
             .orElseGet(
                 () ->
                     POLICY_MAP.matcher(fileName(pin)).matches()

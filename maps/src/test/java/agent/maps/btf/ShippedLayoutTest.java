@@ -7,10 +7,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import agent.bindings.MapFlag;
 import agent.bindings.MapSpec;
 import agent.bindings.MapType;
+import agent.maps.kernel.MapCatalog;
 import agent.maps.kernel.MapDefinition;
-import agent.maps.kernel.NodeMap;
-import agent.maps.kernel.NodeMaps;
-import agent.maps.kernel.ShippedMaps;
+import agent.maps.kernel.MapDefinitions;
+import agent.maps.kernel.MapProperties;
 import agent.maps.layout.ConntrackDelivery;
 import agent.maps.layout.ConntrackRewrite;
 import agent.maps.layout.ConntrackSide;
@@ -117,7 +117,7 @@ class ShippedLayoutTest {
     assertTrue(used > 0, object + " shares a struct");
   }
 
-  /** What the text formats of {@link NodeMaps} read; empty: no type of its own. */
+  /** What the text formats of {@link MapCatalog} read; empty: no type of its own. */
   @ParameterizedTest
   @CsvSource(
       textBlock =
@@ -189,7 +189,7 @@ class ShippedLayoutTest {
   void shouldKnowEveryMapThatTheHeadersDefine() {
     assertEquals(
         BtfMap.of(layouts).stream().map(BtfMap::name).sorted().toList(),
-        NodeMaps.ALL.stream().map(NodeMap::name).sorted().toList());
+        MapCatalog.ALL.stream().map(MapProperties::name).sorted().toList());
   }
 
   @ParameterizedTest
@@ -217,8 +217,8 @@ class ShippedLayoutTest {
 
   @Test
   void shouldReadTheShapesOfMapsAsLibbpfDoes() {
-    final ShippedMaps shipped =
-        ShippedMaps.of("endpoint", "prefilter", "balancer", "conntrack_gc", "socket");
+    final MapDefinitions shipped =
+        MapDefinitions.of("endpoint", "prefilter", "balancer", "conntrack_gc", "socket");
     for (final BtfMap inC : BtfMap.of(layouts)) {
       final MapSpec read =
           shipped.all().stream()

@@ -19,7 +19,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 @KernelTest
 class BatchAndCursorKernelTest {
-  private static final ShippedMaps SHIPPED = ShippedMaps.of("endpoint", "prefilter");
+  private static final MapDefinitions SHIPPED = MapDefinitions.of("endpoint", "prefilter");
 
   private static final int PREFIXES = 100_000;
 
@@ -47,7 +47,7 @@ class BatchAndCursorKernelTest {
 
   @Test
   void shouldInsertAndDeleteAHundredThousandPrefixesInBatches() {
-    try (BpfMap map = BpfMap.create(SHIPPED.get(NodeMaps.IPCACHE4), "")) {
+    try (BpfMap map = BpfMap.create(SHIPPED.get(MapCatalog.IPCACHE4), "")) {
       final PrefixTrie trie = new PrefixTrie(map);
       for (int i = 0; i < PREFIXES; i++) {
         if (stage(trie, i) == 1 || i == PREFIXES - 1) {
@@ -83,7 +83,7 @@ class BatchAndCursorKernelTest {
 
   @Test
   void shouldSayHowFarABatchCame() {
-    try (BpfMap map = BpfMap.create(SHIPPED.get(NodeMaps.IPCACHE4).withMaxEntries(10), "")) {
+    try (BpfMap map = BpfMap.create(SHIPPED.get(MapCatalog.IPCACHE4).withMaxEntries(10), "")) {
       final PrefixTrie trie = new PrefixTrie(map);
       for (int i = 0; i < 15; i++) {
         stage(trie, i);
@@ -98,7 +98,7 @@ class BatchAndCursorKernelTest {
 
   @Test
   void shouldSayThatAPrefixIsTooLong() {
-    try (BpfMap map = BpfMap.create(SHIPPED.get(NodeMaps.IPCACHE4).withMaxEntries(10), "")) {
+    try (BpfMap map = BpfMap.create(SHIPPED.get(MapCatalog.IPCACHE4).withMaxEntries(10), "")) {
       final PrefixTrie trie = new PrefixTrie(map);
       stage(trie, 1);
       trie.stage(0, 33);
@@ -114,7 +114,7 @@ class BatchAndCursorKernelTest {
 
   @Test
   void shouldPassOverPrefixesThatAreNotThereWhenDeleting() {
-    try (BpfMap map = BpfMap.create(SHIPPED.get(NodeMaps.IPCACHE6).withMaxEntries(10), "")) {
+    try (BpfMap map = BpfMap.create(SHIPPED.get(MapCatalog.IPCACHE6).withMaxEntries(10), "")) {
       final PrefixTrie trie = new PrefixTrie(map);
       trie.stage(1L << 60, 0, 16);
       trie.stage(3L << 60, 0, 16);
@@ -131,7 +131,7 @@ class BatchAndCursorKernelTest {
 
   @Test
   void shouldAllocateNothingABatch() {
-    try (BpfMap map = BpfMap.create(SHIPPED.get(NodeMaps.IPCACHE4), "")) {
+    try (BpfMap map = BpfMap.create(SHIPPED.get(MapCatalog.IPCACHE4), "")) {
       final PrefixTrie trie = new PrefixTrie(map);
       final Runnable work =
           () -> {
@@ -194,7 +194,7 @@ class BatchAndCursorKernelTest {
   }
 
   private static BpfMap trie() {
-    final BpfMap map = BpfMap.create(SHIPPED.get(NodeMaps.IPCACHE4).withMaxEntries(16), "");
+    final BpfMap map = BpfMap.create(SHIPPED.get(MapCatalog.IPCACHE4).withMaxEntries(16), "");
     assertEquals(0, new Ipcache4Map(map).upsert(0x0a000000, 8, 1, 0, 0));
     return map;
   }
@@ -227,7 +227,7 @@ class BatchAndCursorKernelTest {
 
   @Test
   void shouldEndAWalkOverAMapThatChangesMeanwhile() {
-    try (BpfMap map = BpfMap.create(SHIPPED.get(NodeMaps.IPCACHE4).withMaxEntries(1000), "")) {
+    try (BpfMap map = BpfMap.create(SHIPPED.get(MapCatalog.IPCACHE4).withMaxEntries(1000), "")) {
       final PrefixTrie trie = new PrefixTrie(map);
       for (int i = 0; i < 1000; i++) {
         assertEquals(0, insert(trie, i << 8));
@@ -250,7 +250,7 @@ class BatchAndCursorKernelTest {
   @Test
   void shouldNotWalkARingNorAClosedMap() {
     final MapCursor cursor = new MapCursor();
-    try (BpfMap ring = BpfMap.create(SHIPPED.get(NodeMaps.EVENTS), "")) {
+    try (BpfMap ring = BpfMap.create(SHIPPED.get(MapCatalog.EVENTS), "")) {
       assertEquals(-Errno.EOPNOTSUPP, cursor.open(ring));
       assertEquals(0, ring.countEntries());
     }

@@ -19,7 +19,7 @@ class MapDefinitionTest {
   private static final int OTHER_FLAG = 1 << 7;
 
   private static MapDefinition hash(int flags) {
-    return NodeMaps.IPCACHE4.of(MapSpec.of(MapType.HASH, "m", 4, 8, 100, flags));
+    return MapCatalog.IPCACHE4.of(MapSpec.of(MapType.HASH, "m", 4, 8, 100, flags));
   }
 
   @Test
@@ -42,7 +42,7 @@ class MapDefinitionTest {
     assertEquals(hash(OTHER_FLAG), hash(OTHER_FLAG).preallocated(true));
     assertEquals(hash(OTHER_FLAG | MapFlag.NO_PREALLOC), hash(OTHER_FLAG).preallocated(false));
     final MapDefinition array =
-        NodeMaps.METRICS.of(MapSpec.of(MapType.ARRAY, "a", 4, 8, 100, OTHER_FLAG));
+        MapCatalog.METRICS.of(MapSpec.of(MapType.ARRAY, "a", 4, 8, 100, OTHER_FLAG));
     assertSame(array, array.preallocated(false));
     assertSame(array, array.preallocated(true));
   }
@@ -60,21 +60,21 @@ class MapDefinitionTest {
 
   @Test
   void shouldPutTheLayoutIntoTheNameOfThePinFromTheSecondOn() {
-    final NodeMap map = new NodeMap("m", MapFormats.IPCACHE4, true, 1);
+    final MapProperties map = new MapProperties("m", MapFormats.IPCACHE4, true, 1);
     assertEquals("m", map.pinName());
     assertEquals("m_v2", map.withLayout(2).pinName());
-    assertEquals(new NodeMap("m", MapFormats.IPCACHE4, true, 3), map.withLayout(3));
+    assertEquals(new MapProperties("m", MapFormats.IPCACHE4, true, 3), map.withLayout(3));
   }
 
   @Test
   void shouldFindTheMapsOfTheNodeByTheirNames() {
-    assertEquals(Optional.of(NodeMaps.METRICS), NodeMaps.named("metrics"));
-    assertEquals(Optional.empty(), NodeMaps.named("metric"));
+    assertEquals(Optional.of(MapCatalog.METRICS), MapCatalog.named("metrics"));
+    assertEquals(Optional.empty(), MapCatalog.named("metric"));
   }
 
   @Test
   void shouldDefineEachTableOfThePrefilterWithItsSlots() {
-    final ShippedMaps shipped = ShippedMaps.of("endpoint", "prefilter");
+    final MapDefinitions shipped = MapDefinitions.of("endpoint", "prefilter");
     final String[] names = {"prefilter_list", "prefilter4_table", "prefilter6_table"};
     for (final PrefilterTable table : PrefilterTable.values()) {
       final MapDefinition map = shipped.prefilterTable(table, 1234);

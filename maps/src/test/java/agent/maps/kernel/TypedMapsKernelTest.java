@@ -25,8 +25,8 @@ import org.junit.jupiter.api.Test;
 
 @KernelTest
 class TypedMapsKernelTest {
-  private static final ShippedMaps SHIPPED =
-      ShippedMaps.of("endpoint", "prefilter", "conntrack_gc", "balancer", "socket");
+  private static final MapDefinitions SHIPPED =
+      MapDefinitions.of("endpoint", "prefilter", "conntrack_gc", "balancer", "socket");
 
   private static final int WARM_UP = 20_000;
   private static final int MEASURED = 2_000;
@@ -52,7 +52,7 @@ class TypedMapsKernelTest {
 
   @Test
   void shouldCreateEveryMapOfTheNodeInItsOwnShape() {
-    assertEquals(NodeMaps.ALL.size(), SHIPPED.all().size());
+    assertEquals(MapCatalog.ALL.size(), SHIPPED.all().size());
     for (final MapDefinition definition : SHIPPED.all()) {
       final MapDefinition small =
           definition.spec().type() == MapType.LRU_HASH
@@ -115,7 +115,7 @@ class TypedMapsKernelTest {
   @Test
   void shouldKeepPolicyMapsInTheirSlots() {
     final BpfMap inner = create(SHIPPED.policy(12));
-    final BpfMap outer = create(SHIPPED.get(NodeMaps.POLICIES));
+    final BpfMap outer = create(SHIPPED.get(MapCatalog.POLICIES));
     final PolicyMapArray policies = new PolicyMapArray(outer);
     assertEquals(-Errno.ENOENT, policies.mapId(12));
     assertEquals(0, policies.set(12, inner.fd()));
@@ -132,7 +132,7 @@ class TypedMapsKernelTest {
   @Test
   void shouldWalkTheSlotsOfAnArrayOfMapsThatWereFoundInUse() throws Exception {
     final BpfMap inner = create(SHIPPED.policy(7));
-    final BpfMap outer = create(SHIPPED.get(NodeMaps.POLICIES));
+    final BpfMap outer = create(SHIPPED.get(MapCatalog.POLICIES));
     final PolicyMapArray first = new PolicyMapArray(outer);
     assertEquals(0, first.set(300, inner.fd()));
     assertEquals(0, first.set(7, inner.fd()));
@@ -142,7 +142,8 @@ class TypedMapsKernelTest {
     try (TemporaryBpfFileSystem bpffs = TemporaryBpfFileSystem.mount()) {
       final Path pin = bpffs.path().resolve("policies");
       assertEquals(0, BpfFileSystem.pin(outer.fd(), pin));
-      again = BpfMap.adopt(BpfFileSystem.open(pin), SHIPPED.get(NodeMaps.POLICIES), pin.toString());
+      again =
+          BpfMap.adopt(BpfFileSystem.open(pin), SHIPPED.get(MapCatalog.POLICIES), pin.toString());
     }
     opened.add(again);
     final PolicyMapArray second = new PolicyMapArray(again);
@@ -167,7 +168,7 @@ class TypedMapsKernelTest {
 
   @Test
   void shouldKeepCellsOfInterfacesAndTheirOverflow() {
-    final BpfMap map = create(SHIPPED.get(NodeMaps.INTERFACES));
+    final BpfMap map = create(SHIPPED.get(MapCatalog.INTERFACES));
     final int index = InterfaceArray.index(65_543);
     assertEquals(7, index);
     try (InterfaceArray cells = new InterfaceArray(map)) {
@@ -187,13 +188,13 @@ class TypedMapsKernelTest {
       assertEquals(0, map.countEntries());
     }
     final InterfaceOverflowMap overflow =
-        new InterfaceOverflowMap(create(SHIPPED.get(NodeMaps.INTERFACES_OVERFLOW)));
+        new InterfaceOverflowMap(create(SHIPPED.get(MapCatalog.INTERFACES_OVERFLOW)));
     assertEquals(0, overflow.set(65_543, 12));
     assertEquals(12, overflow.get(65_543));
     assertEquals(0, overflow.remove(65_543));
     assertEquals(0, overflow.get(65_543));
     assertEquals(-Errno.ENOENT, overflow.remove(65_543));
-    final DeviceMap devices = new DeviceMap(create(SHIPPED.get(NodeMaps.DEVICES)));
+    final DeviceMap devices = new DeviceMap(create(SHIPPED.get(MapCatalog.DEVICES)));
     assertEquals(0, devices.add(7, 0, 0, 0));
     assertEquals(0, devices.add(7, 0, 0, 0), "it is there already");
     assertEquals(0, devices.remove(7));
@@ -202,7 +203,7 @@ class TypedMapsKernelTest {
 
   @Test
   void shouldKeepEndpointsAndIpcacheEntries() {
-    final EndpointMap endpoints = new EndpointMap(create(SHIPPED.get(NodeMaps.ENDPOINTS)));
+    final EndpointMap endpoints = new EndpointMap(create(SHIPPED.get(MapCatalog.ENDPOINTS)));
     endpoints.edit(9).ifindex(7).identity(2031).mac(0x0200_5e10_2030L).ipv6(-1, -1);
     assertEquals(0, endpoints.put());
     assertEquals(0, endpoints.lookup(9));
@@ -215,7 +216,7 @@ class TypedMapsKernelTest {
     endpoints.edit(65_536).ifindex(1);
     assertEquals(-Errno.E2BIG, endpoints.put());
 
-    final Ipcache4Map ipcache4 = new Ipcache4Map(create(SHIPPED.get(NodeMaps.IPCACHE4)));
+    final Ipcache4Map ipcache4 = new Ipcache4Map(create(SHIPPED.get(MapCatalog.IPCACHE4)));
     assertEquals(0, ipcache4.upsert(0x0a000000, 8, 16777217, 0, 0));
     assertEquals(0, ipcache4.upsert(0x0a010007, 32, 2031, 12, 0));
     assertEquals(0, ipcache4.lookup(0x0a010007, 32));
@@ -226,7 +227,7 @@ class TypedMapsKernelTest {
     assertEquals(-Errno.ENOENT, ipcache4.delete(0x0a000000, 9));
     assertEquals(0, ipcache4.delete(0x0a000000, 8));
 
-    final Ipcache6Map ipcache6 = new Ipcache6Map(create(SHIPPED.get(NodeMaps.IPCACHE6)));
+    final Ipcache6Map ipcache6 = new Ipcache6Map(create(SHIPPED.get(MapCatalog.IPCACHE6)));
     assertEquals(0, ipcache6.upsert(0xfd00_0000_0000_0000L, 0, 64, 3, 0, 0));
     assertEquals(0, ipcache6.lookup(0xfd00_0000_0000_0000L, 77, 128));
     assertEquals(3, ipcache6.found().identity());
@@ -235,7 +236,7 @@ class TypedMapsKernelTest {
 
   @Test
   void shouldFindAFlowFromBothDirections() {
-    final Conntrack4Map flows = new Conntrack4Map(create(SHIPPED.get(NodeMaps.CONNTRACK4_TCP)));
+    final Conntrack4Map flows = new Conntrack4Map(create(SHIPPED.get(MapCatalog.CONNTRACK4_TCP)));
     flows
         .foundKey()
         .clear()
@@ -254,7 +255,7 @@ class TypedMapsKernelTest {
     assertEquals(0, flows.deleteFound());
     assertEquals(-Errno.ENOENT, flows.find(0x0a010007, 43210, 0x0a010009, 80, TCP));
 
-    final Conntrack6Map flows6 = new Conntrack6Map(create(SHIPPED.get(NodeMaps.CONNTRACK6_ANY)));
+    final Conntrack6Map flows6 = new Conntrack6Map(create(SHIPPED.get(MapCatalog.CONNTRACK6_ANY)));
     flows6.foundKey().clear().lowAddress(1, 2).lowPort(3).highAddress(4, 5).highPort(6);
     assertEquals(0, flows6.put());
     assertEquals(0, flows6.find(4, 5, 6, 1, 2, 3, 0));
@@ -262,7 +263,7 @@ class TypedMapsKernelTest {
 
   @Test
   void shouldShareGenerationsAndCellsWithTheKernelThroughMappedMemory() {
-    final BpfMap map = create(SHIPPED.get(NodeMaps.GENERATIONS));
+    final BpfMap map = create(SHIPPED.get(MapCatalog.GENERATIONS));
     final EntryBuffer entry = new EntryBuffer(map);
     try (GenerationArray generations = new GenerationArray(map)) {
       assertEquals(0, generations.get(65_535));
@@ -279,7 +280,7 @@ class TypedMapsKernelTest {
       assertNoAllocation(() -> generations.bump(2));
     }
 
-    final BpfMap wide = create(SHIPPED.get(NodeMaps.PREFILTER4_CELLS));
+    final BpfMap wide = create(SHIPPED.get(MapCatalog.PREFILTER4_CELLS));
     final EntryBuffer word = new EntryBuffer(wide);
     try (PrefilterWords cells = new PrefilterWords(wide)) {
       final int last = PrefilterGeometry.CELL_WORDS - 1;
@@ -298,7 +299,7 @@ class TypedMapsKernelTest {
 
   @Test
   void shouldSumCountersOverCpus() {
-    final BpfMap map = create(SHIPPED.get(NodeMaps.METRICS));
+    final BpfMap map = create(SHIPPED.get(MapCatalog.METRICS));
     final EntryBuffer entry = new EntryBuffer(map);
     entry.key().putInt(0, 1 << 8 | 5);
     long expected = 0;
@@ -314,7 +315,7 @@ class TypedMapsKernelTest {
     assertEquals(1000L * map.copiedValueSize() / 16, metrics.bytes(1, 5));
     assertEquals(0, metrics.packets(0, 5));
 
-    final BpfMap lostMap = create(SHIPPED.get(NodeMaps.EVENTS_LOST));
+    final BpfMap lostMap = create(SHIPPED.get(MapCatalog.EVENTS_LOST));
     final EntryBuffer lostEntry = new EntryBuffer(lostMap);
     lostEntry.value().setMemory(0, lostMap.copiedValueSize(), (byte) 0);
     lostEntry.value().putLong(0, 41);
@@ -332,8 +333,8 @@ class TypedMapsKernelTest {
           policy.found().flags();
           policy.delete(2031, 0, TCP, 443, 64);
         });
-    final Ipcache4Map ipcache4 = new Ipcache4Map(create(SHIPPED.get(NodeMaps.IPCACHE4)));
-    final Ipcache6Map ipcache6 = new Ipcache6Map(create(SHIPPED.get(NodeMaps.IPCACHE6)));
+    final Ipcache4Map ipcache4 = new Ipcache4Map(create(SHIPPED.get(MapCatalog.IPCACHE4)));
+    final Ipcache6Map ipcache6 = new Ipcache6Map(create(SHIPPED.get(MapCatalog.IPCACHE6)));
     assertNoAllocation(
         () -> {
           ipcache4.upsert(1, 32, 2, 3, 0);
@@ -343,8 +344,8 @@ class TypedMapsKernelTest {
           ipcache6.lookup(1, 2, 128);
           ipcache6.delete(1, 2, 128);
         });
-    final EndpointMap endpoints = new EndpointMap(create(SHIPPED.get(NodeMaps.ENDPOINTS)));
-    final Conntrack4Map flows = new Conntrack4Map(create(SHIPPED.get(NodeMaps.CONNTRACK4_ANY)));
+    final EndpointMap endpoints = new EndpointMap(create(SHIPPED.get(MapCatalog.ENDPOINTS)));
+    final Conntrack4Map flows = new Conntrack4Map(create(SHIPPED.get(MapCatalog.CONNTRACK4_ANY)));
     assertNoAllocation(
         () -> {
           endpoints.edit(4).ifindex(1);
@@ -356,8 +357,8 @@ class TypedMapsKernelTest {
           flows.find(2, 0, 1, 0, 0);
           flows.deleteFound();
         });
-    final MetricsMap metrics = new MetricsMap(create(SHIPPED.get(NodeMaps.METRICS)));
-    final LostEvents lost = new LostEvents(create(SHIPPED.get(NodeMaps.EVENTS_LOST)));
+    final MetricsMap metrics = new MetricsMap(create(SHIPPED.get(MapCatalog.METRICS)));
+    final LostEvents lost = new LostEvents(create(SHIPPED.get(MapCatalog.EVENTS_LOST)));
     final Runnable counters =
         () -> {
           metrics.refresh();

@@ -11,12 +11,12 @@ import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.BpfMapException;
 import agent.maps.kernel.Conntrack4Map;
 import agent.maps.kernel.EndpointMap;
+import agent.maps.kernel.MapCatalog;
 import agent.maps.kernel.MapDefinition;
+import agent.maps.kernel.MapDefinitions;
 import agent.maps.kernel.MapRegistry;
-import agent.maps.kernel.NodeMaps;
 import agent.maps.kernel.PolicyMap;
 import agent.maps.kernel.PrefixTrie;
-import agent.maps.kernel.ShippedMaps;
 import agent.maps.layout.PolicyFlag;
 import agent.maps.mirror.MapVisitor.DesiredAction;
 import agent.maps.mirror.MapVisitor.MapSummary;
@@ -38,7 +38,7 @@ import org.junit.jupiter.api.Timeout;
 @KernelTest
 @Timeout(60)
 class MapMirrorsKernelTest {
-  private static final ShippedMaps SHIPPED = ShippedMaps.of("endpoint", "prefilter");
+  private static final MapDefinitions SHIPPED = MapDefinitions.of("endpoint", "prefilter");
 
   private static final int TCP = 6;
 
@@ -238,7 +238,7 @@ class MapMirrorsKernelTest {
   @Test
   void shouldFailWhereAWalkIsTruncated() {
     final PrefixTrie trie =
-        new PrefixTrie(register(SHIPPED.get(NodeMaps.IPCACHE4).withMaxEntries(4_000)));
+        new PrefixTrie(register(SHIPPED.get(MapCatalog.IPCACHE4).withMaxEntries(4_000)));
     for (int i = 0; i < 4_000; i++) {
       trie.stage(i << 8, 24);
     }
@@ -268,7 +268,7 @@ class MapMirrorsKernelTest {
 
   @Test
   void shouldListUsedSlotsOfAnArrayAlone() throws Exception {
-    final EndpointMap endpoints = new EndpointMap(register(SHIPPED.get(NodeMaps.ENDPOINTS)));
+    final EndpointMap endpoints = new EndpointMap(register(SHIPPED.get(MapCatalog.ENDPOINTS)));
     endpoints.edit(9).ifindex(7).identity(2031);
     endpoints.put();
     start();
@@ -285,7 +285,7 @@ class MapMirrorsKernelTest {
 
   @Test
   void shouldReadAMapThatProgramsWriteFromTheKernelEachTime() throws Exception {
-    final BpfMap map = register(SHIPPED.get(NodeMaps.CONNTRACK4_TCP).withMaxEntries(1024));
+    final BpfMap map = register(SHIPPED.get(MapCatalog.CONNTRACK4_TCP).withMaxEntries(1024));
     final Conntrack4Map flows = new Conntrack4Map(map);
     flows.foundKey().clear().lowAddress(0x0a010007).lowPort(43210).protocol(TCP);
     flows.foundKey().highAddress(0x0a010009).highPort(80);
@@ -311,7 +311,7 @@ class MapMirrorsKernelTest {
   @Test
   void shouldCopyALargeAgentWrittenMapWhenItChanged() throws Exception {
     final PrefixTrie trie =
-        new PrefixTrie(register(SHIPPED.get(NodeMaps.IPCACHE4).withMaxEntries(20_000)));
+        new PrefixTrie(register(SHIPPED.get(MapCatalog.IPCACHE4).withMaxEntries(20_000)));
     start();
     assertEquals(0, read("ipcache4").lines.size());
     for (int i = 0; i < 10_000; i++) {
@@ -330,7 +330,7 @@ class MapMirrorsKernelTest {
 
   @Test
   void shouldReadAMapThatHoldsTooMuchFromTheKernel() throws Exception {
-    final BpfMap map = register(SHIPPED.get(NodeMaps.IPCACHE4));
+    final BpfMap map = register(SHIPPED.get(MapCatalog.IPCACHE4));
     final PrefixTrie trie = new PrefixTrie(map);
     for (int i = 0; i <= MirrorAgent.LARGEST_COPY; i++) {
       if (trie.stage(i << 8, 24) || i == MirrorAgent.LARGEST_COPY) {
@@ -510,8 +510,8 @@ class MapMirrorsKernelTest {
 
   @Test
   void shouldDescribeEveryMap() throws Exception {
-    register(SHIPPED.get(NodeMaps.EVENTS));
-    register(SHIPPED.get(NodeMaps.GENERATIONS));
+    register(SHIPPED.get(MapCatalog.EVENTS));
+    register(SHIPPED.get(MapCatalog.GENERATIONS));
     register(SHIPPED.policy(1));
     assertEquals(
         List.of("events", "generations", "policy_00001"),

@@ -10,7 +10,7 @@ import agent.bindings.XdpMode;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.EntryBuffer;
 import agent.maps.kernel.MapCursor;
-import agent.maps.kernel.ShippedMaps;
+import agent.maps.kernel.MapDefinitions;
 import agent.testkit.KernelTest;
 import agent.testkit.VethPair;
 import java.io.IOException;
@@ -30,7 +30,7 @@ import tools.jackson.databind.JsonNode;
 class AgentGuardKernelTest {
   private static final String DEVICE = "ext0";
   private static final long DEADLINE_NS = Duration.ofSeconds(60).toNanos();
-  private static final ShippedMaps MAPS = ShippedMaps.of("endpoint");
+  private static final MapDefinitions MAPS = MapDefinitions.of("endpoint");
 
   private TestNode node;
   private AgentProcess agent;

@@ -9,12 +9,12 @@ import agent.bindings.SocketHook;
 import agent.launcher.process.CrashApi.ShownEndpoint;
 import agent.launcher.process.CrashNode.CrashWorkload;
 import agent.maps.kernel.BpfMap;
+import agent.maps.kernel.MapCatalog;
 import agent.maps.kernel.MapCursor;
-import agent.maps.kernel.NodeMap;
-import agent.maps.kernel.NodeMaps;
+import agent.maps.kernel.MapDefinitions;
+import agent.maps.kernel.MapProperties;
 import agent.maps.kernel.PolicyMapArray;
 import agent.maps.kernel.PrefilterTables;
-import agent.maps.kernel.ShippedMaps;
 import agent.maps.layout.EndpointEntryFlyweight;
 import agent.maps.layout.Ipcache4KeyFlyweight;
 import agent.maps.layout.Ipcache6KeyFlyweight;
@@ -51,7 +51,8 @@ import org.agrona.MutableDirectBuffer;
  * a set of endpoints needs, and those that are there.
  */
 final class CrashKernel {
-  private static final ShippedMaps MAPS = ShippedMaps.of("endpoint", "host", "prefilter", "socket");
+  private static final MapDefinitions MAPS =
+      MapDefinitions.of("endpoint", "host", "prefilter", "socket");
   private static final Set<String> HOOKS = Set.of("from_endpoint", "to_endpoint");
   private static final Pattern ROUTE =
       Pattern.compile("^((?:10\\.210|fd00:210)\\S*) .*dev (wl\\d)\\b");
@@ -188,7 +189,7 @@ final class CrashKernel {
    */
   private void addPolicies(Set<String> lines, Map<Integer, Integer> numbers) throws IOException {
     final Set<Integer> pinned = pinnedPolicies();
-    try (BpfMap policies = open(NodeMaps.POLICIES)) {
+    try (BpfMap policies = open(MapCatalog.POLICIES)) {
       final PolicyMapArray slots = new PolicyMapArray(policies);
       numbers.forEach(
           (id, number) -> {
@@ -219,21 +220,21 @@ final class CrashKernel {
     final Map<Integer, Integer> policyNumbers = new TreeMap<>();
     final IpcacheEntryFlyweight entry = new IpcacheEntryFlyweight();
     walk(
-        NodeMaps.IPCACHE4,
+        MapCatalog.IPCACHE4,
         (key, value) -> {
           final Ipcache4KeyFlyweight prefix = new Ipcache4KeyFlyweight().wrap(key, 0);
           entry.wrap(value, 0);
           addIpcache(lines, IpAddress.ofIpv4(prefix.address()), entry);
         });
     walk(
-        NodeMaps.IPCACHE6,
+        MapCatalog.IPCACHE6,
         (key, value) -> {
           final Ipcache6KeyFlyweight prefix = new Ipcache6KeyFlyweight().wrap(key, 0);
           entry.wrap(value, 0);
           addIpcache(lines, IpAddress.ofIpv6(prefix.addressHigh(), prefix.addressLow()), entry);
         });
     walk(
-        NodeMaps.ENDPOINTS,
+        MapCatalog.ENDPOINTS,
         (key, value) -> {
           final EndpointEntryFlyweight endpoint = new EndpointEntryFlyweight().wrap(value, 0);
           lines.add(slot(key.getInt(0), endpoint.ifindex(), endpoint.identity()));
@@ -247,7 +248,7 @@ final class CrashKernel {
   private void addServices(Set<String> lines) {
     final ServiceEntryFlyweight entry = new ServiceEntryFlyweight();
     walk(
-        NodeMaps.SERVICES,
+        MapCatalog.SERVICES,
         (key, value) -> {
           final ServiceKeyFlyweight frontend = new ServiceKeyFlyweight().wrap(key, 0);
           entry.wrap(value, 0);
@@ -261,7 +262,7 @@ final class CrashKernel {
         });
     final ServiceSlotFlyweight slot = new ServiceSlotFlyweight();
     walk(
-        NodeMaps.SERVICE_SLOTS,
+        MapCatalog.SERVICE_SLOTS,
         (key, value) -> {
           final ServiceSlotKeyFlyweight number = new ServiceSlotKeyFlyweight().wrap(key, 0);
           slot.wrap(value, 0);
@@ -271,7 +272,7 @@ final class CrashKernel {
         });
     addTables(lines);
     walk(
-        NodeMaps.SERVICE_BACKENDS,
+        MapCatalog.SERVICE_BACKENDS,
         (key, value) -> {
           final ServiceBackendKeyFlyweight backend = new ServiceBackendKeyFlyweight().wrap(key, 0);
           final String end = end(backend.addressHigh(), backend.addressLow(), backend.port());
@@ -284,7 +285,7 @@ final class CrashKernel {
     final Map<Long, Integer> parts = new TreeMap<>();
     final ServiceTableFlyweight table = new ServiceTableFlyweight();
     walk(
-        NodeMaps.SERVICE_TABLES,
+        MapCatalog.SERVICE_TABLES,
         (key, value) -> {
           table.wrap(value, 0);
           parts.put(
@@ -294,7 +295,7 @@ final class CrashKernel {
     final Set<Long> versions = Set.copyOf(parts.keySet());
     final ServiceTableKeyFlyweight part = new ServiceTableKeyFlyweight();
     walk(
-        NodeMaps.SERVICE_CELLS,
+        MapCatalog.SERVICE_CELLS,
         (key, value) -> {
           part.wrap(key, 0);
           parts.merge(version(part.serviceId(), part.version()), -1, Integer::sum);
@@ -309,7 +310,7 @@ final class CrashKernel {
         });
     final ServiceEndFlyweight end = new ServiceEndFlyweight();
     walk(
-        NodeMaps.SERVICE_ENDS,
+        MapCatalog.SERVICE_ENDS,
         (key, value) -> {
           part.wrap(key, 0);
           end.wrap(value, 0);
@@ -337,7 +338,7 @@ final class CrashKernel {
   /** The list that the prefilter keeps beside its tables; each slot is a prefix and its family. */
   private void denyList(Set<String> lines) {
     final PrefilterSlotFlyweight slot = new PrefilterSlotFlyweight();
-    try (BpfMap tables = open(NodeMaps.PREFILTER_TABLES)) {
+    try (BpfMap tables = open(MapCatalog.PREFILTER_TABLES)) {
       final int fd = MapCalls.openById(new PrefilterTables(tables).mapId(PrefilterTable.LIST));
       final int slots = MapDescription.of(fd).maxEntries();
       try (BpfMap list = BpfMap.adopt(fd, MAPS.prefilterTable(PrefilterTable.LIST, slots), "")) {
@@ -366,7 +367,8 @@ final class CrashKernel {
     }
   }
 
-  private void walk(NodeMap map, BiConsumer<MutableDirectBuffer, MutableDirectBuffer> visitor) {
+  private void walk(
+      MapProperties map, BiConsumer<MutableDirectBuffer, MutableDirectBuffer> visitor) {
     try (BpfMap open = open(map)) {
       walk(open, visitor);
     }
@@ -385,7 +387,7 @@ final class CrashKernel {
     }
   }
 
-  private BpfMap open(NodeMap map) {
+  private BpfMap open(MapProperties map) {
     final Path pin = node.node().bpfRoot().resolve("agent/maps").resolve(map.name());
     return BpfMap.adopt(BpfFileSystem.open(pin), MAPS.get(map), pin.toString());
   }

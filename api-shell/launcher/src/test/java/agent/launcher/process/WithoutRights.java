@@ -12,7 +12,7 @@ import agent.datapath.manager.spec.RedirectProxy;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.EntryBuffer;
 import agent.maps.kernel.MapDefinition;
-import agent.maps.kernel.ShippedMaps;
+import agent.maps.kernel.MapDefinitions;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.SocketException;
@@ -94,7 +94,7 @@ public final class WithoutRights {
     final BpfMap map = BpfMap.adopt(fd, definition, "");
     final EntryBuffer entry = new EntryBuffer(map);
     final byte[] elf;
-    try (InputStream in = ShippedMaps.class.getResourceAsStream("/bpf/endpoint.bpf.o")) {
+    try (InputStream in = MapDefinitions.class.getResourceAsStream("/bpf/endpoint.bpf.o")) {
       elf = in.readAllBytes();
     }
     final int id = 1;

@@ -39,7 +39,7 @@ import agent.datapath.manager.load.LoaderAgent;
 import agent.datapath.manager.load.MapPins;
 import agent.datapath.manager.load.MissingFeatures;
 import agent.datapath.manager.load.NodeConstants;
-import agent.datapath.manager.load.NodeMapSet;
+import agent.datapath.manager.load.OpenMaps;
 import agent.datapath.manager.load.ProgramLoader;
 import agent.datapath.manager.load.ProgramMaps;
 import agent.datapath.manager.load.RefusedPrograms;
@@ -66,8 +66,8 @@ import agent.datapath.manager.spec.Prefilter.PrefilterMode;
 import agent.datapath.manager.spec.ServiceProxy;
 import agent.maps.kernel.EndpointRates;
 import agent.maps.kernel.FlowUsageArray;
+import agent.maps.kernel.MapCatalog;
 import agent.maps.kernel.MapRegistry;
-import agent.maps.kernel.NodeMaps;
 import agent.maps.kernel.WatchedAddressMap;
 import agent.maps.layout.ConntrackTable;
 import agent.maps.mirror.MapMirrors;
@@ -95,7 +95,7 @@ public final class DatapathManager implements AutoCloseable {
   private final AgentThreads threads;
   private KernelRequirements kernel;
   private TcAttachmentChoice tcChoice;
-  private NodeMapSet maps;
+  private OpenMaps maps;
   private MapMirrors mirrors;
   private DatapathConductor conductor;
   private PolicyMaps policyMaps;
@@ -155,7 +155,7 @@ public final class DatapathManager implements AutoCloseable {
     final Pins pins = Pins.prepare(context.bpfRoot());
     mirrors = new MapMirrors(registry, context.epochClock(), context.nanoClock());
     final MapPins mapPins = new MapPins(faults, repairs);
-    maps = resources.add(NodeMapSet.open(context, pins, registry, mapPins));
+    maps = resources.add(OpenMaps.open(context, pins, registry, mapPins));
     guard = resources.add(new Guard(context.nanoClock(), faults));
     guard.add(mapPins);
     final ProgramMaps programMaps = guard.add(new ProgramMaps(faults, repairs));
@@ -182,9 +182,9 @@ public final class DatapathManager implements AutoCloseable {
     createServices(pins, loaderAgent);
     redirects = new Redirects(conductor, context, maps, faults, repairs, pins, loaderAgent::load);
     guard.add(redirects);
-    metrics = new KernelMetrics(maps.get(NodeMaps.METRICS));
+    metrics = new KernelMetrics(maps.get(MapCatalog.METRICS));
     health.add(HealthModules.DROPS, guard.add(new DropWatch(metrics, context.nanoClock())));
-    ports = resources.add(PortShares.of(maps.get(NodeMaps.PORT_USAGE), context.nanoClock()));
+    ports = resources.add(PortShares.of(maps.get(MapCatalog.PORT_USAGE), context.nanoClock()));
     health.add(PortShares.MODULE, guard.add(ports));
     startAgents(loader, constants, loaderAgent);
   }
@@ -194,17 +194,17 @@ public final class DatapathManager implements AutoCloseable {
     conductor = new DatapathConductor(context.nanoClock(), this::reconcile);
     hooks = guard.add(new HookGuard(conductor, faults, repairs));
     final VerdictGenerations generations =
-        new VerdictGenerations(maps.get(NodeMaps.GENERATIONS), faults, repairs);
+        new VerdictGenerations(maps.get(MapCatalog.GENERATIONS), faults, repairs);
     final InterfaceCells cells =
         resources.add(
             new InterfaceCells(
-                maps.get(NodeMaps.INTERFACES),
-                maps.get(NodeMaps.INTERFACES_OVERFLOW),
+                maps.get(MapCatalog.INTERFACES),
+                maps.get(MapCatalog.INTERFACES_OVERFLOW),
                 faults,
                 repairs));
     entries =
         new EndpointEntries(
-            maps.get(NodeMaps.ENDPOINTS),
+            maps.get(MapCatalog.ENDPOINTS),
             cells,
             generations,
             faults,
@@ -219,8 +219,8 @@ public final class DatapathManager implements AutoCloseable {
         new IpcacheMaps(
             conductor,
             generations,
-            maps.get(NodeMaps.IPCACHE4),
-            maps.get(NodeMaps.IPCACHE6),
+            maps.get(MapCatalog.IPCACHE4),
+            maps.get(MapCatalog.IPCACHE6),
             faults,
             repairs);
     guard.add(generations);
@@ -251,7 +251,7 @@ public final class DatapathManager implements AutoCloseable {
       Pins pins, ProgramLoader loader, NodeConstants constants, LoaderAgent loaderAgent) {
     final DeviceAttachments devices = new DeviceAttachments(pins, tcChoice);
     final DeviceEntries deviceEntries =
-        guard.add(new DeviceEntries(maps.get(NodeMaps.DEVICES), faults, repairs));
+        guard.add(new DeviceEntries(maps.get(MapCatalog.DEVICES), faults, repairs));
     networkDevices =
         new NetworkDevices(
             conductor,
@@ -306,9 +306,9 @@ public final class DatapathManager implements AutoCloseable {
   private void startAgents(ProgramLoader loader, NodeConstants constants, LoaderAgent loaderAgent) {
     final ConntrackGc.ConntrackSweeper sweeper =
         ConntrackReport.sweeper(resources, loader, constants);
-    final FlowUsageArray usage = new FlowUsageArray(maps.get(NodeMaps.FLOW_USAGE));
+    final FlowUsageArray usage = new FlowUsageArray(maps.get(MapCatalog.FLOW_USAGE));
     final EndpointShares shares = resources.add(ConntrackReport.shares(context, usage));
-    final WatchedAddressMap watched = new WatchedAddressMap(maps.get(NodeMaps.WATCHED_ADDRESSES));
+    final WatchedAddressMap watched = new WatchedAddressMap(maps.get(MapCatalog.WATCHED_ADDRESSES));
     watchedFlows = new WatchedFlows(watched);
     guard.add(new SweepGuard(usage, watched, faults, repairs));
     final List<ConntrackTable> tables = ConntrackReport.tables(context);
@@ -322,13 +322,13 @@ public final class DatapathManager implements AutoCloseable {
             TimeUnit.SECONDS.toNanos(context.conntrackGcIntervalSec()));
     sweeps = new ConntrackReport(conntrackGc, shares::overflowed, shares::overflowing, tables);
     final TranslationGate gate =
-        guard.add(new TranslationGate(maps.get(NodeMaps.EVENT_GATE), faults, repairs));
+        guard.add(new TranslationGate(maps.get(MapCatalog.EVENT_GATE), faults, repairs));
     events =
         new EventsAgent(
-            maps.get(NodeMaps.EVENTS),
-            maps.get(NodeMaps.EVENTS_LOST),
-            resources.add(new EndpointRates(maps.get(NodeMaps.ENDPOINT_RATES))),
-            resources.add(new EndpointRates(maps.get(NodeMaps.NAMESPACE_RATES))),
+            maps.get(MapCatalog.EVENTS),
+            maps.get(MapCatalog.EVENTS_LOST),
+            resources.add(new EndpointRates(maps.get(MapCatalog.ENDPOINT_RATES))),
+            resources.add(new EndpointRates(maps.get(MapCatalog.NAMESPACE_RATES))),
             flows,
             wanted -> conductor.run(() -> listen(gate, wanted)));
     resources.add(threads);

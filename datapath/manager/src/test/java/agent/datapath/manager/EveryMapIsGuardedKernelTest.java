@@ -12,9 +12,9 @@ import agent.datapath.manager.compile.ProgramFile;
 import agent.datapath.manager.spec.TcMode;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.EntryBuffer;
+import agent.maps.kernel.MapCatalog;
 import agent.maps.kernel.MapDefinition;
-import agent.maps.kernel.NodeMap;
-import agent.maps.kernel.NodeMaps;
+import agent.maps.kernel.MapProperties;
 import agent.maps.layout.FlowUsageFlyweight;
 import agent.testkit.KernelTest;
 import java.io.IOException;
@@ -159,7 +159,8 @@ class EveryMapIsGuardedKernelTest {
   /** Opens a pinned map as another process does. */
   private BpfMap opened(String name) {
     final Path pin =
-        node.bpfRoot().resolve(MAPS + NodeMaps.named(name).map(NodeMap::pinName).orElse(name));
+        node.bpfRoot()
+            .resolve(MAPS + MapCatalog.named(name).map(MapProperties::pinName).orElse(name));
     final int fd = BpfFileSystem.open(pin);
     final MapDefinition definition =
         node.manager()

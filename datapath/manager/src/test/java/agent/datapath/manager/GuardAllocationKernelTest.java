@@ -23,7 +23,7 @@ import agent.datapath.manager.guard.Check;
 import agent.datapath.manager.guard.Guard;
 import agent.datapath.manager.guard.KernelFaults;
 import agent.datapath.manager.load.MapPins;
-import agent.datapath.manager.load.NodeMapSet;
+import agent.datapath.manager.load.OpenMaps;
 import agent.datapath.manager.prefilter.DevicePrefilter;
 import agent.datapath.manager.prefilter.PrefilterMaps;
 import agent.datapath.manager.spec.DatapathContext;
@@ -35,8 +35,8 @@ import agent.datapath.manager.spec.TcMode;
 import agent.maps.kernel.DeviceMap;
 import agent.maps.kernel.EndpointMap;
 import agent.maps.kernel.InterfaceArray;
+import agent.maps.kernel.MapCatalog;
 import agent.maps.kernel.MapRegistry;
-import agent.maps.kernel.NodeMaps;
 import agent.testkit.HeapAllocation;
 import agent.testkit.KernelTest;
 import agent.testkit.NetworkNamespace;
@@ -95,9 +95,9 @@ class GuardAllocationKernelTest {
     final Pins pins = Pins.prepare(context.bpfRoot());
     final MapPins mapPins = new MapPins(faults, repairs);
     checks.add(mapPins);
-    try (NodeMapSet maps = NodeMapSet.open(context, pins, new MapRegistry(), mapPins);
+    try (OpenMaps maps = OpenMaps.open(context, pins, new MapRegistry(), mapPins);
         VerdictGenerations generations =
-            new VerdictGenerations(maps.get(NodeMaps.GENERATIONS), faults, repairs);
+            new VerdictGenerations(maps.get(MapCatalog.GENERATIONS), faults, repairs);
         PrefilterMaps prefilter = new PrefilterMaps(maps);
         PolicyMaps policies =
             new PolicyMaps(
@@ -109,7 +109,7 @@ class GuardAllocationKernelTest {
                 faults,
                 repairs)) {
       checks.add(generations);
-      checks.add(new TranslationGate(maps.get(NodeMaps.EVENT_GATE), faults, repairs));
+      checks.add(new TranslationGate(maps.get(MapCatalog.EVENT_GATE), faults, repairs));
       addMaps(maps, generations, policies);
       checks.add(DevicePrefilter.restore(context, prefilter, conductor, faults, repairs).guard());
       for (final TcMode mode : ManagerTestNode.tcModes()) {
@@ -130,7 +130,7 @@ class GuardAllocationKernelTest {
     }
   }
 
-  private void addMaps(NodeMapSet maps, VerdictGenerations generations, PolicyMaps policies) {
+  private void addMaps(OpenMaps maps, VerdictGenerations generations, PolicyMaps policies) {
     policies.synchronize(5, ManagerTestNode.allowAll());
     checks.add(policies.guard());
     checks.add(policies.guard().slots());
@@ -138,8 +138,8 @@ class GuardAllocationKernelTest {
         new IpcacheMaps(
             conductor,
             generations,
-            maps.get(NodeMaps.IPCACHE4),
-            maps.get(NodeMaps.IPCACHE6),
+            maps.get(MapCatalog.IPCACHE4),
+            maps.get(MapCatalog.IPCACHE6),
             faults,
             repairs);
     ipcache.read();
@@ -151,23 +151,26 @@ class GuardAllocationKernelTest {
     while (conductor.doWork() > 0) {}
   }
 
-  private EndpointEntries endpoints(NodeMapSet maps, VerdictGenerations generations) {
-    final EndpointMap endpoints = new EndpointMap(maps.get(NodeMaps.ENDPOINTS));
+  private EndpointEntries endpoints(OpenMaps maps, VerdictGenerations generations) {
+    final EndpointMap endpoints = new EndpointMap(maps.get(MapCatalog.ENDPOINTS));
     endpoints.edit(5).ifindex(1).identity(2);
     assertEquals(0, endpoints.put());
-    try (InterfaceArray cells = new InterfaceArray(maps.get(NodeMaps.INTERFACES))) {
+    try (InterfaceArray cells = new InterfaceArray(maps.get(MapCatalog.INTERFACES))) {
       cells.set(1, InterfaceArray.cell(1, 5));
     }
     final InterfaceCells cells =
         new InterfaceCells(
-            maps.get(NodeMaps.INTERFACES), maps.get(NodeMaps.INTERFACES_OVERFLOW), faults, repairs);
+            maps.get(MapCatalog.INTERFACES),
+            maps.get(MapCatalog.INTERFACES_OVERFLOW),
+            faults,
+            repairs);
     checks.add(cells);
     final EndpointEntries entries =
         new EndpointEntries(
-            maps.get(NodeMaps.ENDPOINTS), cells, generations, faults, repairs, Set.of(), true);
+            maps.get(MapCatalog.ENDPOINTS), cells, generations, faults, repairs, Set.of(), true);
     checks.add(entries);
-    assertEquals(0, new DeviceMap(maps.get(NodeMaps.DEVICES)).add(7, 0, 0, 0));
-    final DeviceEntries devices = new DeviceEntries(maps.get(NodeMaps.DEVICES), faults, repairs);
+    assertEquals(0, new DeviceMap(maps.get(MapCatalog.DEVICES)).add(7, 0, 0, 0));
+    final DeviceEntries devices = new DeviceEntries(maps.get(MapCatalog.DEVICES), faults, repairs);
     devices.removeOthers();
     checks.add(devices);
     return entries;

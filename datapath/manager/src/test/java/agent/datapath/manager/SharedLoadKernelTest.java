@@ -13,7 +13,7 @@ import agent.datapath.manager.attach.SocketAttachments;
 import agent.datapath.manager.conductor.DatapathConductor;
 import agent.datapath.manager.guard.KernelFaults;
 import agent.datapath.manager.load.MapPins;
-import agent.datapath.manager.load.NodeMapSet;
+import agent.datapath.manager.load.OpenMaps;
 import agent.datapath.manager.service.SocketServices;
 import agent.datapath.manager.spec.DatapathContext;
 import agent.datapath.manager.spec.ServiceEntries;
@@ -50,7 +50,7 @@ class SharedLoadKernelTest {
       final DatapathContext context = node.context().conclude();
       final Pins pins = Pins.prepare(context.bpfRoot());
       final MapPins mapPins = new MapPins(faults, repairs);
-      try (NodeMapSet maps = NodeMapSet.open(context, pins, new MapRegistry(), mapPins)) {
+      try (OpenMaps maps = OpenMaps.open(context, pins, new MapRegistry(), mapPins)) {
         final SocketServices services =
             new SocketServices(
                 new DatapathConductor(System::nanoTime, () -> 0), // no thread runs it

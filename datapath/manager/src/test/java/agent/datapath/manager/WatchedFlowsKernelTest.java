@@ -9,8 +9,8 @@ import agent.bindings.MapFlag;
 import agent.datapath.manager.spec.AddressUse;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.EntryBuffer;
-import agent.maps.kernel.NodeMaps;
-import agent.maps.kernel.ShippedMaps;
+import agent.maps.kernel.MapCatalog;
+import agent.maps.kernel.MapDefinitions;
 import agent.maps.kernel.WatchedAddressMap;
 import agent.testkit.KernelTest;
 import agent.types.IpAddress;
@@ -54,7 +54,9 @@ class WatchedFlowsKernelTest implements AddressUse {
     LibBpf.ensureLoaded();
     map =
         BpfMap.create(
-            ShippedMaps.of("conntrack_gc").get(NodeMaps.WATCHED_ADDRESSES).withMaxEntries(CAPACITY),
+            MapDefinitions.of("conntrack_gc")
+                .get(MapCatalog.WATCHED_ADDRESSES)
+                .withMaxEntries(CAPACITY),
             "");
     new WatchedAddressMap(map).add(7, 7); // of a former run
     flows = new WatchedFlows(new WatchedAddressMap(map));

@@ -3,13 +3,13 @@ package agent.datapath.manager.conductor;
 import agent.bindings.Errno;
 import agent.conductor.Repairs;
 import agent.datapath.manager.guard.KernelFaults;
-import agent.datapath.manager.load.NodeMapSet;
+import agent.datapath.manager.load.OpenMaps;
 import agent.datapath.manager.spec.EndpointSpec;
 import agent.datapath.manager.spec.PolicyDelta;
 import agent.datapath.manager.spec.PolicyEntry;
 import agent.datapath.manager.spec.PolicyMapProxy;
 import agent.maps.kernel.BpfMap;
-import agent.maps.kernel.NodeMaps;
+import agent.maps.kernel.MapCatalog;
 import agent.maps.kernel.PolicyMap;
 import agent.maps.kernel.PolicyMapArray;
 import agent.types.Refusal;
@@ -39,7 +39,7 @@ public final class PolicyMaps implements PolicyMapProxy, AutoCloseable {
 
   private final DatapathConductor conductor;
   private final VerdictGenerations generations;
-  private final NodeMapSet nodeMaps;
+  private final OpenMaps nodeMaps;
   private final EndpointEntries entries;
   private final PolicyMapArray slots;
   private final PolicyWriter writer = new PolicyWriter();
@@ -63,7 +63,7 @@ public final class PolicyMaps implements PolicyMapProxy, AutoCloseable {
   public PolicyMaps(
       DatapathConductor conductor,
       VerdictGenerations generations,
-      NodeMapSet nodeMaps,
+      OpenMaps nodeMaps,
       EndpointEntries entries,
       Collection<Integer> pinned,
       KernelFaults faults,
@@ -72,7 +72,7 @@ public final class PolicyMaps implements PolicyMapProxy, AutoCloseable {
     this.generations = generations;
     this.nodeMaps = nodeMaps;
     this.entries = entries;
-    slots = new PolicyMapArray(nodeMaps.get(NodeMaps.POLICIES));
+    slots = new PolicyMapArray(nodeMaps.get(MapCatalog.POLICIES));
     guard = new PolicyGuard(this::raise, slots, faults, repairs);
     takeOver(pinned);
   }

@@ -28,7 +28,7 @@ public final class ProgramLoader {
       Map.of(ProgramFile.SOCKET, SOCKET_PEERS, ProgramFile.ENDPOINT, NAT46_PROGRAMS);
 
   private final ProgramObjects objects;
-  private final NodeMapSet maps;
+  private final OpenMaps maps;
   private final RefusedPrograms refused;
   private final ProgramMaps kept;
   private byte[] parsed;
@@ -41,7 +41,7 @@ public final class ProgramLoader {
    * @param kept keeps the maps that outlive the programs of an object
    */
   public ProgramLoader(
-      ProgramObjects objects, NodeMapSet maps, RefusedPrograms refused, ProgramMaps kept) {
+      ProgramObjects objects, OpenMaps maps, RefusedPrograms refused, ProgramMaps kept) {
     this.objects = objects;
     this.maps = maps;
     this.refused = refused;

@@ -1,10 +1,10 @@
 package agent.datapath.manager.prefilter;
 
 import agent.bindings.Errno;
-import agent.datapath.manager.load.NodeMapSet;
+import agent.datapath.manager.load.OpenMaps;
 import agent.maps.kernel.BpfMap;
+import agent.maps.kernel.MapCatalog;
 import agent.maps.kernel.MapCursor;
-import agent.maps.kernel.NodeMaps;
 import agent.maps.kernel.PrefilterTables;
 import agent.maps.kernel.PrefilterWords;
 import agent.maps.layout.PrefilterSlotFlyweight;
@@ -21,7 +21,7 @@ public final class PrefilterMaps implements AutoCloseable {
   /** Number of bitmaps: IPv4, wide IPv6 and narrow IPv6. */
   static final int BITMAPS = 3;
 
-  private final NodeMapSet maps;
+  private final OpenMaps maps;
   private final PrefilterTables tables;
   private final PrefilterWords[] bitmaps;
   private final Table[] current = new Table[PrefilterTable.values().length];
@@ -37,14 +37,14 @@ public final class PrefilterMaps implements AutoCloseable {
   }
 
   /** Maps the bitmaps of the open maps into memory. */
-  public PrefilterMaps(NodeMapSet maps) {
+  public PrefilterMaps(OpenMaps maps) {
     this.maps = maps;
-    tables = new PrefilterTables(maps.get(NodeMaps.PREFILTER_TABLES));
+    tables = new PrefilterTables(maps.get(MapCatalog.PREFILTER_TABLES));
     bitmaps =
         new PrefilterWords[] {
-          new PrefilterWords(maps.get(NodeMaps.PREFILTER4_CELLS)),
-          new PrefilterWords(maps.get(NodeMaps.PREFILTER6_WIDE_CELLS)),
-          new PrefilterWords(maps.get(NodeMaps.PREFILTER6_NARROW_CELLS))
+          new PrefilterWords(maps.get(MapCatalog.PREFILTER4_CELLS)),
+          new PrefilterWords(maps.get(MapCatalog.PREFILTER6_WIDE_CELLS)),
+          new PrefilterWords(maps.get(MapCatalog.PREFILTER6_NARROW_CELLS))
         };
   }
 

@@ -4,11 +4,11 @@ import agent.bindings.BindingsException;
 import agent.bindings.BpfFileSystem;
 import agent.bindings.Errno;
 import agent.bindings.MapDescription;
-import agent.datapath.manager.load.NodeMapSet;
+import agent.datapath.manager.load.OpenMaps;
 import agent.maps.kernel.BpfMap;
+import agent.maps.kernel.MapCatalog;
 import agent.maps.kernel.MapCursor;
 import agent.maps.kernel.MapDefinition;
-import agent.maps.kernel.NodeMaps;
 import agent.maps.layout.Ipcache4KeyFlyweight;
 import agent.maps.layout.Ipcache6KeyFlyweight;
 import agent.types.IpAddress;
@@ -29,7 +29,7 @@ final class PreviousTries {
   private PreviousTries() {}
 
   /** Reads the prefixes of both tries; none where no previous release ran. */
-  static List<Prefix> read(NodeMapSet maps) {
+  static List<Prefix> read(OpenMaps maps) {
     final List<Prefix> found = new ArrayList<>();
     try (BpfMap map = open(maps, IPV4)) {
       if (map != null) {
@@ -44,11 +44,11 @@ final class PreviousTries {
     return found;
   }
 
-  static void unpin(NodeMapSet maps) {
-    NodeMaps.PREFILTER_BEFORE.forEach(name -> BpfFileSystem.unpin(maps.pin(name)));
+  static void unpin(OpenMaps maps) {
+    MapCatalog.PREFILTER_BEFORE.forEach(name -> BpfFileSystem.unpin(maps.pin(name)));
   }
 
-  private static BpfMap open(NodeMapSet maps, String name) {
+  private static BpfMap open(OpenMaps maps, String name) {
     final Path pin = maps.pin(name);
     final int fd = BpfFileSystem.open(pin);
     if (fd == -Errno.ENOENT) {

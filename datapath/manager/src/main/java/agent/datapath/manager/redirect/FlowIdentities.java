@@ -3,8 +3,8 @@ package agent.datapath.manager.redirect;
 import agent.datapath.manager.spec.RedirectedFlow;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.EntryBuffer;
-import agent.maps.kernel.NodeMap;
-import agent.maps.kernel.NodeMaps;
+import agent.maps.kernel.MapCatalog;
+import agent.maps.kernel.MapProperties;
 import agent.maps.layout.Ipcache4KeyFlyweight;
 import agent.maps.layout.Ipcache6KeyFlyweight;
 import agent.maps.layout.IpcacheEntryFlyweight;
@@ -29,11 +29,11 @@ final class FlowIdentities {
     }
   }
 
-  FlowIdentities(Function<NodeMap, BpfMap> maps, int world4, int world6) {
+  FlowIdentities(Function<MapProperties, BpfMap> maps, int world4, int world6) {
     this.world4 = world4;
     this.world6 = world6;
-    ipcache4 = ThreadLocal.withInitial(() -> Table.of(maps.apply(NodeMaps.IPCACHE4)));
-    ipcache6 = ThreadLocal.withInitial(() -> Table.of(maps.apply(NodeMaps.IPCACHE6)));
+    ipcache4 = ThreadLocal.withInitial(() -> Table.of(maps.apply(MapCatalog.IPCACHE4)));
+    ipcache6 = ThreadLocal.withInitial(() -> Table.of(maps.apply(MapCatalog.IPCACHE6)));
   }
 
   /** Returns a flow with the present identities of its ends. */

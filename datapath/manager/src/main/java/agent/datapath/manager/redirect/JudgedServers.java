@@ -9,8 +9,8 @@ import agent.datapath.manager.spec.RedirectedFlow;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.Ipcache4Map;
 import agent.maps.kernel.Ipcache6Map;
-import agent.maps.kernel.NodeMap;
-import agent.maps.kernel.NodeMaps;
+import agent.maps.kernel.MapCatalog;
+import agent.maps.kernel.MapProperties;
 import agent.maps.layout.IpcacheEntryFlyweight;
 import agent.maps.layout.IpcacheFlag;
 import agent.types.IpAddress;
@@ -51,9 +51,9 @@ final class JudgedServers {
   /** One session for each thread of a proxy, which lives as long as the agent. */
   private final ThreadLocal<NetlinkSocket> routes = ThreadLocal.withInitial(NetlinkSocket::open);
 
-  JudgedServers(Function<NodeMap, BpfMap> maps) {
-    ipcache4 = ThreadLocal.withInitial(() -> new Ipcache4Map(maps.apply(NodeMaps.IPCACHE4)));
-    ipcache6 = ThreadLocal.withInitial(() -> new Ipcache6Map(maps.apply(NodeMaps.IPCACHE6)));
+  JudgedServers(Function<MapProperties, BpfMap> maps) {
+    ipcache4 = ThreadLocal.withInitial(() -> new Ipcache4Map(maps.apply(MapCatalog.IPCACHE4)));
+    ipcache6 = ThreadLocal.withInitial(() -> new Ipcache6Map(maps.apply(MapCatalog.IPCACHE6)));
   }
 
   /** Returns why no proxy may connect to the server of the flow, or empty where one may. */

@@ -3,8 +3,8 @@ package agent.datapath.manager.redirect;
 import agent.datapath.manager.spec.RedirectedFlow;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.EntryBuffer;
-import agent.maps.kernel.NodeMap;
-import agent.maps.kernel.NodeMaps;
+import agent.maps.kernel.MapCatalog;
+import agent.maps.kernel.MapProperties;
 import agent.maps.layout.Conntrack4KeyFlyweight;
 import agent.maps.layout.Conntrack6KeyFlyweight;
 import agent.maps.layout.ConntrackEntryFlyweight;
@@ -37,21 +37,21 @@ final class ProxiedFlows {
     }
   }
 
-  ProxiedFlows(Function<NodeMap, BpfMap> maps) {
+  ProxiedFlows(Function<MapProperties, BpfMap> maps) {
     tables4 =
         ThreadLocal.withInitial(
             () ->
                 List.of(
-                    Table.of(maps.apply(NodeMaps.CONNTRACK4_TCP), true, false),
-                    Table.of(maps.apply(NodeMaps.CONNTRACK4_ANY), false, false),
-                    Table.of(maps.apply(NodeMaps.CONNTRACK4_OVERFLOW), false, true)));
+                    Table.of(maps.apply(MapCatalog.CONNTRACK4_TCP), true, false),
+                    Table.of(maps.apply(MapCatalog.CONNTRACK4_ANY), false, false),
+                    Table.of(maps.apply(MapCatalog.CONNTRACK4_OVERFLOW), false, true)));
     tables6 =
         ThreadLocal.withInitial(
             () ->
                 List.of(
-                    Table.of(maps.apply(NodeMaps.CONNTRACK6_TCP), true, false),
-                    Table.of(maps.apply(NodeMaps.CONNTRACK6_ANY), false, false),
-                    Table.of(maps.apply(NodeMaps.CONNTRACK6_OVERFLOW), false, true)));
+                    Table.of(maps.apply(MapCatalog.CONNTRACK6_TCP), true, false),
+                    Table.of(maps.apply(MapCatalog.CONNTRACK6_ANY), false, false),
+                    Table.of(maps.apply(MapCatalog.CONNTRACK6_OVERFLOW), false, true)));
   }
 
   /** Returns the flow between a client and a proxy that has this address and port. */

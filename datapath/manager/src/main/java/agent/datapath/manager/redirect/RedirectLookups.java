@@ -6,9 +6,9 @@ import agent.bindings.MapDescription;
 import agent.datapath.manager.spec.NodeRedirects;
 import agent.datapath.manager.spec.RedirectedFlow;
 import agent.maps.kernel.BpfMap;
+import agent.maps.kernel.MapCatalog;
 import agent.maps.kernel.MapDefinition;
-import agent.maps.kernel.NodeMap;
-import agent.maps.kernel.NodeMaps;
+import agent.maps.kernel.MapProperties;
 import agent.types.IpAddress;
 import java.nio.file.Path;
 import java.util.HashMap;
@@ -22,16 +22,16 @@ import java.util.Optional;
  * ask.
  */
 public final class RedirectLookups {
-  static final List<NodeMap> MAPS =
+  static final List<MapProperties> MAPS =
       List.of(
-          NodeMaps.CONNTRACK4_TCP,
-          NodeMaps.CONNTRACK4_ANY,
-          NodeMaps.CONNTRACK4_OVERFLOW,
-          NodeMaps.CONNTRACK6_TCP,
-          NodeMaps.CONNTRACK6_ANY,
-          NodeMaps.CONNTRACK6_OVERFLOW,
-          NodeMaps.IPCACHE4,
-          NodeMaps.IPCACHE6);
+          MapCatalog.CONNTRACK4_TCP,
+          MapCatalog.CONNTRACK4_ANY,
+          MapCatalog.CONNTRACK4_OVERFLOW,
+          MapCatalog.CONNTRACK6_TCP,
+          MapCatalog.CONNTRACK6_ANY,
+          MapCatalog.CONNTRACK6_OVERFLOW,
+          MapCatalog.IPCACHE4,
+          MapCatalog.IPCACHE6);
 
   private final ProxiedFlows flows;
   private final JudgedServers servers;
@@ -52,7 +52,7 @@ public final class RedirectLookups {
    */
   public static RedirectLookups open(NodeRedirects.Source source) {
     final Map<String, BpfMap> maps = new HashMap<>();
-    for (final NodeMap map : MAPS) {
+    for (final MapProperties map : MAPS) {
       final Path pin = source.pins().get(map.name());
       final int fd = BpfFileSystem.openReadOnly(pin);
       if (fd < 0) {

@@ -8,11 +8,11 @@ import agent.datapath.manager.conductor.DatapathConductor;
 import agent.datapath.manager.guard.Check;
 import agent.datapath.manager.guard.KernelFaults;
 import agent.datapath.manager.guard.MapRounds;
-import agent.datapath.manager.load.NodeMapSet;
+import agent.datapath.manager.load.OpenMaps;
 import agent.datapath.manager.spec.DatapathContext;
 import agent.datapath.manager.spec.NodeRedirects;
 import agent.datapath.manager.spec.RedirectedFlow;
-import agent.maps.kernel.NodeMaps;
+import agent.maps.kernel.MapCatalog;
 import agent.maps.layout.RedirectKind;
 import agent.maps.layout.RedirectSocketFlyweight;
 import agent.maps.layout.RedirectSocketKeyFlyweight;
@@ -52,20 +52,20 @@ public final class Redirects implements NodeRedirects, Check {
   public Redirects(
       DatapathConductor conductor,
       DatapathContext context,
-      NodeMapSet maps,
+      OpenMaps maps,
       KernelFaults faults,
       Repairs repairs,
       Pins pins,
       Function<ProgramFile, CompletableFuture<BpfObject>> loader) {
     this.conductor = conductor;
     this.context = context;
-    pin = name -> maps.pin(NodeMaps.named(name).orElseThrow().pinName());
+    pin = name -> maps.pin(MapCatalog.named(name).orElseThrow().pinName());
     filters = new ProxyFilterPins(pins, loader);
     flows = new ProxiedFlows(maps::get);
     servers = new JudgedServers(maps::get);
     identities = new FlowIdentities(maps::get, context.worldIdentity4(), context.worldIdentity6());
-    proxies = new RedirectMap(maps.get(NodeMaps.REDIRECT_PROXIES));
-    sockets = new RedirectMap(maps.get(NodeMaps.REDIRECT_SOCKETS));
+    proxies = new RedirectMap(maps.get(MapCatalog.REDIRECT_PROXIES));
+    sockets = new RedirectMap(maps.get(MapCatalog.REDIRECT_SOCKETS));
     rounds = new MapRounds(faults, repairs, List.of(proxies.guarded(), sockets.guarded()));
     proxies
         .guarded()

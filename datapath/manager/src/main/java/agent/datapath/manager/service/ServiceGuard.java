@@ -4,8 +4,8 @@ import agent.conductor.Repairs;
 import agent.datapath.manager.guard.Check;
 import agent.datapath.manager.guard.KernelFaults;
 import agent.datapath.manager.guard.MapRounds;
-import agent.datapath.manager.load.NodeMapSet;
-import agent.maps.kernel.NodeMaps;
+import agent.datapath.manager.load.OpenMaps;
+import agent.maps.kernel.MapCatalog;
 import java.util.stream.Stream;
 
 /**
@@ -20,14 +20,14 @@ final class ServiceGuard implements Check {
    *
    * @param mostCells the largest number of cells of a service's table; 0 for no tables
    */
-  ServiceGuard(NodeMapSet maps, KernelFaults faults, Repairs repairs, int mostCells) {
-    final ServiceMap frontends = new ServiceMap(maps.get(NodeMaps.SERVICES));
-    final ServiceMap slots = new ServiceMap(maps.get(NodeMaps.SERVICE_SLOTS));
-    final ServiceMap headers = new ServiceMap(maps.get(NodeMaps.SERVICE_TABLES));
-    final ServiceMap cells = new ServiceMap(maps.get(NodeMaps.SERVICE_CELLS));
-    final ServiceMap ends = new ServiceMap(maps.get(NodeMaps.SERVICE_ENDS));
-    final ServiceMap backends = new ServiceMap(maps.get(NodeMaps.SERVICE_BACKENDS));
-    final ServiceMap gate = new ServiceMap(maps.get(NodeMaps.SERVICE_GATE));
+  ServiceGuard(OpenMaps maps, KernelFaults faults, Repairs repairs, int mostCells) {
+    final ServiceMap frontends = new ServiceMap(maps.get(MapCatalog.SERVICES));
+    final ServiceMap slots = new ServiceMap(maps.get(MapCatalog.SERVICE_SLOTS));
+    final ServiceMap headers = new ServiceMap(maps.get(MapCatalog.SERVICE_TABLES));
+    final ServiceMap cells = new ServiceMap(maps.get(MapCatalog.SERVICE_CELLS));
+    final ServiceMap ends = new ServiceMap(maps.get(MapCatalog.SERVICE_ENDS));
+    final ServiceMap backends = new ServiceMap(maps.get(MapCatalog.SERVICE_BACKENDS));
+    final ServiceMap gate = new ServiceMap(maps.get(MapCatalog.SERVICE_GATE));
     tables =
         new ServiceTables(
             new GatedFrontends(frontends, gate), slots, headers, cells, ends, backends, mostCells);

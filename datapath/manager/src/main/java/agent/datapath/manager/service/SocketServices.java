@@ -10,12 +10,12 @@ import agent.datapath.manager.conductor.DatapathConductor;
 import agent.datapath.manager.conductor.EndpointEntries;
 import agent.datapath.manager.guard.Check;
 import agent.datapath.manager.guard.KernelFaults;
-import agent.datapath.manager.load.NodeMapSet;
+import agent.datapath.manager.load.OpenMaps;
 import agent.datapath.manager.spec.DatapathContext;
 import agent.datapath.manager.spec.ServiceEntries;
 import agent.datapath.manager.spec.ServiceProxy;
 import agent.maps.kernel.BpfMap;
-import agent.maps.kernel.NodeMaps;
+import agent.maps.kernel.MapCatalog;
 import agent.maps.layout.SocketCounter;
 import java.nio.file.Path;
 import java.util.Collection;
@@ -62,7 +62,7 @@ public final class SocketServices implements ServiceProxy {
    */
   public SocketServices(
       DatapathConductor conductor,
-      NodeMapSet maps,
+      OpenMaps maps,
       EndpointEntries endpoints,
       SocketAttachments attachments,
       DatapathContext context,
@@ -74,7 +74,7 @@ public final class SocketServices implements ServiceProxy {
     cgroupRoot = context.cgroupRoot();
     mostCells = context.serviceTableMax();
     this.faults = faults;
-    metrics = maps.get(NodeMaps.SOCKET_METRICS);
+    metrics = maps.get(MapCatalog.SOCKET_METRICS);
     sweep = new SocketSweepAgent(context.nanoClock(), attachments::load, () -> isAttached);
     guard = new ServiceGuard(maps, faults, repairs, mostCells);
     tables = guard.tables();

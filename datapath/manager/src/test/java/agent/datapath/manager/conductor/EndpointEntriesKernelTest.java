@@ -16,8 +16,8 @@ import agent.maps.kernel.EndpointMap;
 import agent.maps.kernel.GenerationArray;
 import agent.maps.kernel.InterfaceArray;
 import agent.maps.kernel.InterfaceOverflowMap;
-import agent.maps.kernel.NodeMaps;
-import agent.maps.kernel.ShippedMaps;
+import agent.maps.kernel.MapCatalog;
+import agent.maps.kernel.MapDefinitions;
 import agent.maps.layout.EndpointEntryFlyweight;
 import agent.maps.layout.EndpointOption;
 import agent.maps.layout.EventType;
@@ -32,7 +32,7 @@ import org.junit.jupiter.api.Test;
 /** What the programs read of an endpoint: its entry, and the cell of its interface. */
 @KernelTest
 class EndpointEntriesKernelTest {
-  private static final ShippedMaps SHIPPED = ShippedMaps.of("endpoint");
+  private static final MapDefinitions SHIPPED = MapDefinitions.of("endpoint");
   private static final int IFINDEX = 1234;
   private static final int COLLIDING = IFINDEX + MapSize.INTERFACE_CELLS;
   private static final IpAddress IPV4 = IpAddress.parse("10.77.0.9");
@@ -40,11 +40,11 @@ class EndpointEntriesKernelTest {
   private static final MacAddress MAC = MacAddress.parse("02:00:00:00:00:aa");
   private static final MacAddress HOST_MAC = MacAddress.parse("02:00:00:00:01:bb");
 
-  private final BpfMap map = BpfMap.create(SHIPPED.get(NodeMaps.ENDPOINTS), "");
-  private final BpfMap interfaces = BpfMap.create(SHIPPED.get(NodeMaps.INTERFACES), "");
+  private final BpfMap map = BpfMap.create(SHIPPED.get(MapCatalog.ENDPOINTS), "");
+  private final BpfMap interfaces = BpfMap.create(SHIPPED.get(MapCatalog.INTERFACES), "");
   private final BpfMap overflow =
-      BpfMap.create(SHIPPED.get(NodeMaps.INTERFACES_OVERFLOW).withMaxEntries(1), "");
-  private final BpfMap generationMap = BpfMap.create(SHIPPED.get(NodeMaps.GENERATIONS), "");
+      BpfMap.create(SHIPPED.get(MapCatalog.INTERFACES_OVERFLOW).withMaxEntries(1), "");
+  private final BpfMap generationMap = BpfMap.create(SHIPPED.get(MapCatalog.GENERATIONS), "");
   private final InterfaceArray cells = new InterfaceArray(interfaces);
   private final InterfaceOverflowMap colliding = new InterfaceOverflowMap(overflow);
   private final EndpointMap endpoints = new EndpointMap(map);

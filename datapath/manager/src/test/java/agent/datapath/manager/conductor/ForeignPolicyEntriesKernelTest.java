@@ -9,8 +9,8 @@ import agent.datapath.manager.spec.PolicyEntry;
 import agent.datapath.manager.spec.PolicyVerdict;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.MapCursor;
+import agent.maps.kernel.MapDefinitions;
 import agent.maps.kernel.PolicyMap;
-import agent.maps.kernel.ShippedMaps;
 import agent.maps.layout.PolicyDirection;
 import agent.testkit.KernelTest;
 import java.util.List;
@@ -27,7 +27,7 @@ class ForeignPolicyEntriesKernelTest {
 
   @Test
   void shouldDeleteEntriesWhoseKeysNoPolicyHas() {
-    try (BpfMap map = BpfMap.create(ShippedMaps.of("endpoint", "prefilter").policy(12), "")) {
+    try (BpfMap map = BpfMap.create(MapDefinitions.of("endpoint", "prefilter").policy(12), "")) {
       final PolicyMap policy = new PolicyMap(map);
       writer.apply(policy, new PolicyDelta(List.of(KEPT, STALE), List.of()));
       final int flags = PolicyVerdict.ALLOW.flags();

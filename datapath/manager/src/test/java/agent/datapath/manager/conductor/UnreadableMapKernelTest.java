@@ -9,11 +9,11 @@ import agent.datapath.manager.guard.KernelFaults;
 import agent.datapath.manager.spec.IpcacheEntry;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.BpfMapException;
+import agent.maps.kernel.MapCatalog;
 import agent.maps.kernel.MapDefinition;
-import agent.maps.kernel.NodeMap;
-import agent.maps.kernel.NodeMaps;
+import agent.maps.kernel.MapDefinitions;
+import agent.maps.kernel.MapProperties;
 import agent.maps.kernel.PolicyMap;
-import agent.maps.kernel.ShippedMaps;
 import agent.testkit.KernelTest;
 import java.util.List;
 import java.util.Set;
@@ -25,7 +25,7 @@ import org.junit.jupiter.api.Test;
 @KernelTest
 class UnreadableMapKernelTest {
   private static final int BPF_F_WRONLY = 1 << 4;
-  private static final ShippedMaps SHIPPED = ShippedMaps.of("endpoint", "prefilter");
+  private static final MapDefinitions SHIPPED = MapDefinitions.of("endpoint", "prefilter");
 
   @Test
   void shouldNotCompareAPolicyMapThatCannotBeRead() {
@@ -40,7 +40,7 @@ class UnreadableMapKernelTest {
 
   @Test
   void shouldNotTakeOverEndpointsThatCannotBeRead() {
-    try (BpfMap map = unreadable(SHIPPED.get(NodeMaps.ENDPOINTS).withMaxEntries(16))) {
+    try (BpfMap map = unreadable(SHIPPED.get(MapCatalog.ENDPOINTS).withMaxEntries(16))) {
       final BpfMapException failure =
           assertThrows(
               BpfMapException.class,
@@ -54,11 +54,11 @@ class UnreadableMapKernelTest {
   @Test
   void shouldNotCompareAnIpcacheThatCannotBeRead() throws Exception {
     final DatapathConductor conductor = new DatapathConductor(System::nanoTime, () -> 0);
-    for (final NodeMap name : List.of(NodeMaps.IPCACHE4, NodeMaps.IPCACHE6)) {
-      try (BpfMap whole4 = BpfMap.create(SHIPPED.get(NodeMaps.IPCACHE4).withMaxEntries(16), "");
-          BpfMap whole6 = BpfMap.create(SHIPPED.get(NodeMaps.IPCACHE6).withMaxEntries(16), "");
+    for (final MapProperties name : List.of(MapCatalog.IPCACHE4, MapCatalog.IPCACHE6)) {
+      try (BpfMap whole4 = BpfMap.create(SHIPPED.get(MapCatalog.IPCACHE4).withMaxEntries(16), "");
+          BpfMap whole6 = BpfMap.create(SHIPPED.get(MapCatalog.IPCACHE6).withMaxEntries(16), "");
           BpfMap map = unreadable(SHIPPED.get(name).withMaxEntries(16))) {
-        final boolean isIpv4 = name.equals(NodeMaps.IPCACHE4);
+        final boolean isIpv4 = name.equals(MapCatalog.IPCACHE4);
         final CompletableFuture<List<IpcacheEntry>> read =
             new IpcacheMaps(
                     conductor,

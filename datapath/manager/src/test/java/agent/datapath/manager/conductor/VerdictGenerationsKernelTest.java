@@ -11,8 +11,8 @@ import agent.datapath.manager.guard.KernelFaults;
 import agent.datapath.manager.load.Shards;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.GenerationArray;
-import agent.maps.kernel.NodeMaps;
-import agent.maps.kernel.ShippedMaps;
+import agent.maps.kernel.MapCatalog;
+import agent.maps.kernel.MapDefinitions;
 import agent.maps.layout.GenerationLayout;
 import agent.testkit.KernelTest;
 import agent.types.IpAddress;
@@ -30,7 +30,7 @@ class VerdictGenerationsKernelTest {
   private static final int ENDPOINT = 12;
 
   private final BpfMap map =
-      BpfMap.create(ShippedMaps.of("endpoint").get(NodeMaps.GENERATIONS), "");
+      BpfMap.create(MapDefinitions.of("endpoint").get(MapCatalog.GENERATIONS), "");
   private final KernelFaults faults = new KernelFaults();
   private final Repairs repairs = new Repairs();
   private final GenerationArray foreign = new GenerationArray(map);

@@ -7,9 +7,9 @@ import agent.bindings.MappedMemory;
 import agent.conductor.HealthBoard.Reading;
 import agent.datapath.manager.spec.DatapathStatus;
 import agent.maps.kernel.BpfMap;
-import agent.maps.kernel.NodeMaps;
+import agent.maps.kernel.MapCatalog;
+import agent.maps.kernel.MapDefinitions;
 import agent.maps.kernel.PortUsageArray;
-import agent.maps.kernel.ShippedMaps;
 import agent.maps.layout.PortUsageFlyweight;
 import agent.testkit.KernelTest;
 import java.util.concurrent.atomic.AtomicLong;
@@ -30,7 +30,7 @@ class PortSharesKernelTest {
   private static BpfMap map() {
     LibBpf.ensureLoaded();
     return BpfMap.create(
-        ShippedMaps.of("endpoint").get(NodeMaps.PORT_USAGE).withMaxEntries(IDS), "");
+        MapDefinitions.of("endpoint").get(MapCatalog.PORT_USAGE).withMaxEntries(IDS), "");
   }
 
   @AfterEach

@@ -11,9 +11,9 @@ import agent.conductor.ModuleHealth.Level;
 import agent.conductor.Work.Progress;
 import agent.datapath.manager.guard.KernelFaults;
 import agent.maps.kernel.BpfMap;
+import agent.maps.kernel.MapCatalog;
 import agent.maps.kernel.MapDefinition;
-import agent.maps.kernel.NodeMaps;
-import agent.maps.kernel.ShippedMaps;
+import agent.maps.kernel.MapDefinitions;
 import agent.testkit.KernelTest;
 import agent.testkit.TemporaryBpfFileSystem;
 import java.nio.file.Files;
@@ -27,7 +27,7 @@ import org.junit.jupiter.api.Test;
 class UnreadableFlowsKernelTest {
   private static final int BPF_F_WRONLY = 1 << 4;
   private static final MapDefinition TABLE =
-      ShippedMaps.of("endpoint").get(NodeMaps.CONNTRACK4_TCP).withMaxEntries(1024);
+      MapDefinitions.of("endpoint").get(MapCatalog.CONNTRACK4_TCP).withMaxEntries(1024);
 
   private final TemporaryBpfFileSystem bpf = TemporaryBpfFileSystem.mount();
   private final Path pin = bpf.path().resolve("conntrack4_tcp_v2_resized");
@@ -87,8 +87,8 @@ class UnreadableFlowsKernelTest {
     }
     assertEquals(Level.STOPPED, faults.read().level());
     assertEquals(
-        "map conntrack4_tcp: entries of the previous run are missing, the next start looks for"
-            + " them at "
+        "map conntrack4_tcp: entries of the previous run are missing; the next start will look"
+            + " for them at "
             + pin
             + " again: map conntrack4_tcp: walk (all): EPERM",
         faults.read().message());

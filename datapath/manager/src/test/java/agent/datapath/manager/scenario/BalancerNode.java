@@ -9,8 +9,8 @@ import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.Ipcache4Map;
 import agent.maps.kernel.Ipcache6Map;
 import agent.maps.kernel.MapDefinition;
+import agent.maps.kernel.MapDefinitions;
 import agent.maps.kernel.MetricsMap;
-import agent.maps.kernel.ShippedMaps;
 import agent.maps.layout.BalancerConfigFlyweight;
 import agent.maps.layout.DropReason;
 import agent.maps.layout.IpcacheFlag;
@@ -40,7 +40,7 @@ final class BalancerNode implements AutoCloseable {
   }
 
   BalancerNode(boolean enableIpv4, boolean enableIpv6) {
-    for (final MapDefinition definition : ShippedMaps.of("balancer").all()) {
+    for (final MapDefinition definition : MapDefinitions.of("balancer").all()) {
       final int declared = definition.spec().maxEntries();
       final boolean isWhole = definition.name().equals("interfaces"); // its indexes are hashes
       maps.put(

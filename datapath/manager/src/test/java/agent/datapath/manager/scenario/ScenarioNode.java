@@ -18,9 +18,9 @@ import agent.maps.kernel.InterfaceOverflowMap;
 import agent.maps.kernel.Ipcache4Map;
 import agent.maps.kernel.Ipcache6Map;
 import agent.maps.kernel.MapDefinition;
+import agent.maps.kernel.MapDefinitions;
 import agent.maps.kernel.MetricsMap;
 import agent.maps.kernel.PolicyMapArray;
-import agent.maps.kernel.ShippedMaps;
 import agent.maps.layout.DropReason;
 import agent.maps.layout.EndpointOption;
 import agent.maps.layout.GenerationLayout;
@@ -43,7 +43,7 @@ import java.util.function.Consumer;
  * packets.
  */
 final class ScenarioNode implements AutoCloseable {
-  static final ShippedMaps SHIPPED = ShippedMaps.of("endpoint");
+  static final MapDefinitions SHIPPED = MapDefinitions.of("endpoint");
   static final int WORLD_IDENTITY = 9;
   static final long SECOND_NS = 1_000_000_000L;
   static final int ANY_LIFETIME_SEC = 90;

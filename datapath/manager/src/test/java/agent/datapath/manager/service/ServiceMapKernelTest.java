@@ -5,9 +5,9 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.BpfMapException;
+import agent.maps.kernel.MapCatalog;
+import agent.maps.kernel.MapDefinitions;
 import agent.maps.kernel.MapWriteListener;
-import agent.maps.kernel.NodeMaps;
-import agent.maps.kernel.ShippedMaps;
 import agent.testkit.KernelTest;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
@@ -20,7 +20,8 @@ import org.junit.jupiter.api.Test;
 @KernelTest
 class ServiceMapKernelTest extends ServiceTableContract {
   private final BpfMap map =
-      BpfMap.create(ShippedMaps.of("endpoint").get(NodeMaps.SERVICE_ENDS).withMaxEntries(3), "");
+      BpfMap.create(
+          MapDefinitions.of("endpoint").get(MapCatalog.SERVICE_ENDS).withMaxEntries(3), "");
 
   @Override
   ServiceTable table() {

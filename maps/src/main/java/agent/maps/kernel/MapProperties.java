@@ -13,10 +13,10 @@ import agent.maps.format.MapFormat;
  * @param layout version of the layout of keys and values, from 1; a release that changes the layout
  *     raises it, so that the map of the previous release is known by the name of its pin
  */
-public record NodeMap(String name, MapFormat format, boolean hasMirror, int layout) {
+public record MapProperties(String name, MapFormat format, boolean hasMirror, int layout) {
   /** Returns a copy with another version of the layout. */
-  NodeMap withLayout(int version) {
-    return new NodeMap(name, format, hasMirror, version);
+  MapProperties withLayout(int version) {
+    return new MapProperties(name, format, hasMirror, version);
   }
 
   /** Returns the name of the pin: that of the map, with the version of its layout from 2 on. */

@@ -13,21 +13,21 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /** The definitions of a node's maps, read from the BTF of the shipped objects. Immutable. */
-public final class ShippedMaps {
+public final class MapDefinitions {
   private final Map<String, MapDefinition> definitions = new LinkedHashMap<>();
 
-  private ShippedMaps() {}
+  private MapDefinitions() {}
 
   /**
    * Reads the map definitions of objects; nothing is loaded into the kernel.
    *
    * @param objects names without file name extensions, such as {@code endpoint}
    * @throws IllegalStateException if an object is not on the class path, if two objects declare
-   *     different maps of one name, or if {@link NodeMaps} lacks a declared map
+   *     different maps of one name, or if {@link MapCatalog} lacks a declared map
    * @throws agent.bindings.LoadException if libbpf cannot open an object
    */
-  public static ShippedMaps of(String... objects) {
-    final ShippedMaps maps = new ShippedMaps();
+  public static MapDefinitions of(String... objects) {
+    final MapDefinitions maps = new MapDefinitions();
     for (final String name : objects) {
       try (BpfObject object = BpfObject.open(read(name), name)) {
         for (final MapSpec declared : object.maps()) {
@@ -41,8 +41,8 @@ public final class ShippedMaps {
   }
 
   private void add(String object, MapSpec declared) {
-    final NodeMap map =
-        NodeMaps.named(declared.name())
+    final MapProperties map =
+        MapCatalog.named(declared.name())
             .orElseThrow(
                 () ->
                     new IllegalStateException(
@@ -62,7 +62,7 @@ public final class ShippedMaps {
 
   private static byte[] read(String object) {
     final String path = "/bpf/" + object + ".bpf.o";
-    try (InputStream stream = ShippedMaps.class.getResourceAsStream(path)) {
+    try (InputStream stream = MapDefinitions.class.getResourceAsStream(path)) {
       if (stream == null) {
         throw new IllegalStateException("object " + path + " is not on the class path");
       }
@@ -82,7 +82,7 @@ public final class ShippedMaps {
    *
    * @throws IllegalStateException if no object declares the map
    */
-  public MapDefinition get(NodeMap map) {
+  public MapDefinition get(MapProperties map) {
     final MapDefinition definition = definitions.get(map.name());
     if (definition == null) {
       throw new IllegalStateException("map " + map.name() + ": no object declares it");
@@ -95,15 +95,15 @@ public final class ShippedMaps {
    * the inner maps of {@code policies}.
    */
   public MapDefinition policy(int number) {
-    return NodeMaps.POLICY
-        .of(get(NodeMaps.POLICIES).spec().inner())
+    return MapCatalog.POLICY
+        .of(get(MapCatalog.POLICIES).spec().inner())
         .withName("policy_%05d".formatted(number));
   }
 
   /** Returns the definition of a table of the prefilter with a number of slots. */
   public MapDefinition prefilterTable(PrefilterTable table, int slots) {
     return new MapDefinition(
-        get(NodeMaps.PREFILTER_TABLES)
+        get(MapCatalog.PREFILTER_TABLES)
             .spec()
             .inner()
             .withName(table.mapName())

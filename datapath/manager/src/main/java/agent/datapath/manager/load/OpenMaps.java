@@ -12,11 +12,11 @@ import agent.datapath.manager.compile.ProgramFile;
 import agent.datapath.manager.spec.DatapathContext;
 import agent.datapath.manager.spec.DatapathOptions;
 import agent.maps.kernel.BpfMap;
+import agent.maps.kernel.MapCatalog;
 import agent.maps.kernel.MapDefinition;
+import agent.maps.kernel.MapDefinitions;
+import agent.maps.kernel.MapProperties;
 import agent.maps.kernel.MapRegistry;
-import agent.maps.kernel.NodeMap;
-import agent.maps.kernel.NodeMaps;
-import agent.maps.kernel.ShippedMaps;
 import agent.maps.layout.PrefilterTable;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -32,24 +32,24 @@ import org.apache.logging.log4j.Logger;
  * type and size is taken over; the others are created. Closing this object closes descriptors and
  * keeps the pins.
  */
-public final class NodeMapSet implements AutoCloseable {
-  private static final Logger LOGGER = LogManager.getLogger(NodeMapSet.class);
+public final class OpenMaps implements AutoCloseable {
+  private static final Logger LOGGER = LogManager.getLogger(OpenMaps.class);
 
   private final Pins pins;
   private final MapRegistry registry;
-  private final ShippedMaps shipped;
+  private final MapDefinitions shipped;
   private final MapPins guard;
   private final int policyMapMax;
   private final Map<String, BpfMap> maps = new LinkedHashMap<>();
   private final ConntrackCarryOver carryOver;
   private final boolean translates;
 
-  private NodeMapSet(
+  private OpenMaps(
       DatapathContext context,
       Pins pins,
       MapRegistry registry,
       MapPins guard,
-      ShippedMaps shipped) {
+      MapDefinitions shipped) {
     this.pins = pins;
     policyMapMax = context.policyMapMax();
     translates = context.masquerading().nat46Range() != null;
@@ -58,7 +58,7 @@ public final class NodeMapSet implements AutoCloseable {
     this.shipped = shipped;
     carryOver =
         new ConntrackCarryOver(
-            pins.map(NodeMaps.GENERATIONS.name()), guard.faults(), BpfFileSystem::open);
+            pins.map(MapCatalog.GENERATIONS.name()), guard.faults(), BpfFileSystem::open);
   }
 
   /**
@@ -67,13 +67,13 @@ public final class NodeMapSet implements AutoCloseable {
    * @param guard compares the pins of the maps
    * @throws agent.maps.kernel.BpfMapException where the kernel refuses
    */
-  public static NodeMapSet open(
+  public static OpenMaps open(
       DatapathContext context, Pins pins, MapRegistry registry, MapPins guard) {
-    final NodeMapSet set =
-        new NodeMapSet(context, pins, registry, guard, ShippedMaps.of(objects(context)));
+    final OpenMaps set =
+        new OpenMaps(context, pins, registry, guard, MapDefinitions.of(objects(context)));
     try {
       if (!context.enableServices()) {
-        unpin(pins, NodeMaps.SOCKET); // those that the programs of endpoints get are empty then
+        unpin(pins, MapCatalog.SOCKET); // those that the programs of endpoints get are empty then
         BpfFileSystem.unpin(pins.map(ProgramLoader.SOCKET_PEERS));
       }
       if (!set.translates) {
@@ -83,13 +83,13 @@ public final class NodeMapSet implements AutoCloseable {
         set.open(sized(context, definition));
       }
       if (context.prefilterDevice() == null) {
-        unpin(pins, NodeMaps.PREFILTER);
-        NodeMaps.PREFILTER_BEFORE.forEach(previous -> BpfFileSystem.unpin(pins.map(previous)));
+        unpin(pins, MapCatalog.PREFILTER);
+        MapCatalog.PREFILTER_BEFORE.forEach(previous -> BpfFileSystem.unpin(pins.map(previous)));
       }
       if (!context.balancing().isOn()) {
-        unpin(pins, List.of(NodeMaps.BALANCER_FLOWS));
+        unpin(pins, List.of(MapCatalog.BALANCER_FLOWS));
       }
-      set.carryOver.copyToFresh(set.get(NodeMaps.GENERATIONS));
+      set.carryOver.copyToFresh(set.get(MapCatalog.GENERATIONS));
       return set;
     } catch (RuntimeException failure) {
       set.close();
@@ -115,8 +115,8 @@ public final class NodeMapSet implements AutoCloseable {
   }
 
   /** Unpins maps that a previous run of the agent may have created. */
-  private static void unpin(Pins pins, List<NodeMap> maps) {
-    for (final NodeMap map : maps) {
+  private static void unpin(Pins pins, List<MapProperties> maps) {
+    for (final MapProperties map : maps) {
       BpfFileSystem.unpin(pins.map(map.name()));
     }
   }
@@ -148,12 +148,12 @@ public final class NodeMapSet implements AutoCloseable {
   }
 
   private void open(MapDefinition definition) {
-    final Path pin = pins.map(NodeMaps.named(definition.name()).orElseThrow().pinName());
+    final Path pin = pins.map(MapCatalog.named(definition.name()).orElseThrow().pinName());
     final BpfMap pinned = openPinned(definition, pin);
     final boolean isFresh = pinned == null;
     final BpfMap map = isFresh ? create(definition, pin) : pinned;
     if (isFresh) {
-      if (definition.name().equals(NodeMaps.GENERATIONS.name())) {
+      if (definition.name().equals(MapCatalog.GENERATIONS.name())) {
         Generations.seed(map);
       }
     }
@@ -180,7 +180,7 @@ public final class NodeMapSet implements AutoCloseable {
    *
    * @throws IllegalStateException where the node does not have the map
    */
-  public BpfMap get(NodeMap map) {
+  public BpfMap get(MapProperties map) {
     final BpfMap open = maps.get(map.name());
     if (open == null) {
       throw new IllegalStateException("map " + map.name() + " is not open");
@@ -290,7 +290,8 @@ public final class NodeMapSet implements AutoCloseable {
     if (definition.spec().fits(found)) {
       return BpfMap.adopt(fd, definition, pin.toString());
     }
-    if (definition.name().equals(NodeMaps.ENDPOINTS.name()) && FormerEndpoints.isLayoutOf(found)) {
+    if (definition.name().equals(MapCatalog.ENDPOINTS.name())
+        && FormerEndpoints.isLayoutOf(found)) {
       return carryOver(fd, found, definition, pin, FormerEndpoints::copy);
     }
     if (differsInPreallocation(definition.spec(), found.spec())) {
@@ -300,7 +301,7 @@ public final class NodeMapSet implements AutoCloseable {
     if (isConntrack(definition)
         && definition.spec().fits(found.withMaxEntries(definition.spec().maxEntries()))) {
       LOGGER.info(
-          "map {}: its size changes from {} to {} entries; its flows are carried over",
+          "map {}: resizing from {} to {} entries; carrying its flows over",
           definition.name(),
           found.maxEntries(),
           definition.spec().maxEntries());
@@ -308,7 +309,7 @@ public final class NodeMapSet implements AutoCloseable {
       return null;
     }
     LOGGER.warn(
-        "map {}: the pinned map is {}, the required one is {}: replacing it, its entries are lost",
+        "map {}: the pinned map has {}, but {} is required: replacing it, its entries are lost",
         definition.name(),
         found.spec().shape(),
         definition.spec().shape());
@@ -340,7 +341,7 @@ public final class NodeMapSet implements AutoCloseable {
       throw failure;
     }
     LOGGER.info(
-        "map {}: carried over, it was {} and is {}",
+        "map {}: carried over from {} to {}",
         definition.name(),
         found.spec().shape(),
         definition.spec().shape());
