@@ -166,7 +166,7 @@ final class MonitorCommand {
     for (final String type : types.isEmpty() ? TYPES.keySet() : types) {
       if (!TYPES.containsKey(type)) {
         throw new UsageException(
-            TYPE + ": '" + type + "' is none of drop, verdict, trace, translation, l7, agent");
+            TYPE + ": '" + type + "' is not one of drop, verdict, trace, translation, l7, agent");
       }
       mask |= TYPES.get(type);
     }

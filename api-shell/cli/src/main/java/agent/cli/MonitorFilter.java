@@ -57,7 +57,7 @@ final class MonitorFilter {
     for (final String reason : reasons) {
       if (!known.contains(reason)) {
         throw new UsageException(
-            REASON + ": '" + reason + "' is none of " + String.join(", ", known));
+            REASON + ": '" + reason + "' is not one of " + String.join(", ", known));
       }
     }
     return reasons;

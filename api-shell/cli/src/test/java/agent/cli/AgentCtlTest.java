@@ -106,12 +106,12 @@ class AgentCtlTest {
 
   @Test
   void shouldEndWithOneWhereTheAgentRefuses() {
-    on("DELETE /endpoint/9", 404, "\"id: there is no endpoint 9\"");
+    on("DELETE /endpoint/9", 404, "\"id: endpoint 9 does not exist\"");
     assertEquals(AgentCtl.FAILURE, run("endpoint", "delete", "9"));
-    assertEquals("Error: id: there is no endpoint 9\n", err());
+    assertEquals("Error: id: endpoint 9 does not exist\n", err());
     assertEquals("", out());
     assertEquals(AgentCtl.FAILURE, run("-o", "json", "endpoint", "delete", "9"));
-    assertEquals("Error: id: there is no endpoint 9\n", err());
+    assertEquals("Error: id: endpoint 9 does not exist\n", err());
   }
 
   @Test

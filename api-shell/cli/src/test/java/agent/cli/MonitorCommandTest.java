@@ -272,7 +272,7 @@ class MonitorCommandTest {
     agent.output(AgentCtl.FAILURE, "monitor --type l7");
     assertEquals(List.of(1 << 1 | 1 << 16, 1 << 18), events.masks());
     assertUsage(
-        "--type: 'packet' is none of drop, verdict, trace, translation, l7, agent",
+        "--type: 'packet' is not one of drop, verdict, trace, translation, l7, agent",
         "--type packet");
   }
 
@@ -311,7 +311,7 @@ class MonitorCommandTest {
     assertShown(3, "--drop-reason policy-denied");
     assertShown(3, "--drop-reason policy_denied"); // as metrics spell it
     assertUsage(
-        "--drop-reason: 'none-such' is none of none, policy-denied, malformed",
+        "--drop-reason: 'none-such' is not one of none, policy-denied, malformed",
         "--drop-reason none-such");
   }
 

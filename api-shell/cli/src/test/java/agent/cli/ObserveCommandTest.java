@@ -254,12 +254,12 @@ class ObserveCommandTest {
     assertShown(2, "--to 7");
     assertShown(1, "--to 10.1.0.8");
     assertShown(1, "--drop-reason policy-denied");
-    assertUsage("--verdict: 'lost' is none of forwarded, dropped, audit", "--verdict lost");
+    assertUsage("--verdict: 'lost' is not one of forwarded, dropped, audit", "--verdict lost");
     assertUsage("--protocol: 'tpc' is not a protocol", "--protocol tpc");
     assertUsage("--protocol: '256' is not a protocol", "--protocol 256");
     assertUsage("--port: '65536' is not a number up to 65535", "--port 65536");
     assertUsage("--endpoint: 'web' is not a number up to 65535", "--endpoint web");
-    assertUsage("--drop-reason: 'x' is none of none, policy-denied", "--drop-reason x");
+    assertUsage("--drop-reason: 'x' is not one of none, policy-denied", "--drop-reason x");
   }
 
   /** Ports of ICMP are no ports, although the event has numbers there. */
@@ -332,7 +332,7 @@ class ObserveCommandTest {
         """,
         agent.output(AgentCtl.OK, "observe --summary --to fd00::8 -o json"));
     assertUsage("--summary: not with --follow", "--summary --follow");
-    assertUsage("--summary: 'svg' is none of table, dot, mermaid", "--summary=svg");
+    assertUsage("--summary: 'svg' is not one of table, dot, mermaid", "--summary=svg");
     assertUsage("--summary: dot has no other format", "--summary dot -o json");
     assertUsage("--output: observe takes table or json", "-o yaml");
   }

@@ -287,7 +287,7 @@ class PcapCommandTest {
     assertWritten(1, "-e 7 --drop-reason malformed");
     assertEquals(List.of(1 << 1 | 1 << 17), events.masks(), "no traces are asked for");
     assertWritten(2, "-e 7 --drop-reason malformed --drop-reason policy_denied");
-    assertUsage("--drop-reason: 'none-such' is none of none, ", "-e 7 --drop-reason none-such");
+    assertUsage("--drop-reason: 'none-such' is not one of none, ", "-e 7 --drop-reason none-such");
   }
 
   /**
@@ -346,9 +346,9 @@ class PcapCommandTest {
     assertUsage("--endpoint: 'web' is not a whole number", "--endpoint web");
     assertUsage("--count: 0 is not above 0", "--endpoint 7 --count 0");
     assertUsage("--duration: '0s' is not a time above 0", "--endpoint 7 --duration 0s");
-    agent.on("GET /endpoint/9", 404, "\"id: there is no endpoint 9\"");
+    agent.on("GET /endpoint/9", 404, "\"id: endpoint 9 does not exist\"");
     agent.output(AgentCtl.FAILURE, "pcap -e 9 -w " + file);
-    assertTrue(agent.err().contains("there is no endpoint 9"), agent.err());
+    assertTrue(agent.err().contains("endpoint 9 does not exist"), agent.err());
     assertFalse(Files.exists(file));
     agent.output(AgentCtl.FAILURE, "pcap -e 7 -w " + directory.resolve("none/such"));
     assertTrue(agent.err().contains("none/such"), agent.err());

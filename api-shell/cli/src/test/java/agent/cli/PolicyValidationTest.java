@@ -60,7 +60,7 @@ class PolicyValidationTest {
             return new RuleFault("a", "a string is expected at line 1", List.of(), false);
           }
           if (Tree.at(tree, "b", "c") instanceof String word && !word.equals("x")) {
-            return new RuleFault("b.c", "is none of x, yes", List.of("x", "yes"), false);
+            return new RuleFault("b.c", "is not one of x, yes", List.of("x", "yes"), false);
           }
           return Tree.at(tree, "a") == null
               ? new RuleFault("", "a is missing", List.of(), false)
@@ -103,7 +103,7 @@ class PolicyValidationTest {
         """
         rules: rule 0: [0].bee: is not a known field: did you mean 'bees'?
         rules: rule 0: [0].b.d: is not a known field: did you mean 'c'?
-        rules: rule 0: [0].b.c: is none of x, yes: did you mean 'yes'?
+        rules: rule 0: [0].b.c: is not one of x, yes: did you mean 'yes'?
         rules: rule 2: [2]: a is missing
         """
             .replace("did you mean 'c'?", "known are c"),

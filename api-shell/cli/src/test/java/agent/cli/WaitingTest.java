@@ -213,7 +213,7 @@ class WaitingTest {
     await(() -> agent.requests().size() > 2);
     agent.on("GET /endpoint/7/log", log(3, 5)); // the first two were dropped
     await(() -> agent.out().contains("m5"));
-    agent.on("GET /endpoint/7/log", 404, "\"id: there is no endpoint 7\"");
+    agent.on("GET /endpoint/7/log", 404, "\"id: endpoint 7 does not exist\"");
     follow.join();
     assertEquals("endpoint 7 is gone\n", agent.err());
     assertEquals(

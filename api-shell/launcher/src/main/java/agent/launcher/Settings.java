@@ -295,7 +295,7 @@ final class Settings {
       return group;
     } catch (IOException e) {
       if (!options.isDefault("socket-group")) {
-        throw new OptionException("--socket-group: there is no group '" + group + "'");
+        throw new OptionException("--socket-group: group '" + group + "' does not exist");
       }
       return null;
     }

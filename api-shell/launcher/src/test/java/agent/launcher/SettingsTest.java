@@ -135,7 +135,7 @@ class SettingsTest {
         SettingsTest::api,
         "--api-rate-limit=read=x");
     assertRefused(
-        "--socket-group: there is no group 'no-such-group'",
+        "--socket-group: group 'no-such-group' does not exist",
         SettingsTest::api,
         "--socket-group=no-such-group");
     final String labels =

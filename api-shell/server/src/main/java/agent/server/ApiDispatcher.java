@@ -231,7 +231,7 @@ final class ApiDispatcher implements HttpHandler {
     if (waitSec > 0) {
       throw HttpRefusal.withHeader(
           429,
-          "over the rate limit of '" + route.operationClass().text() + "' operations",
+          "rate limit of '" + route.operationClass().text() + "' operations exceeded",
           "Retry-After",
           Integer.toString(waitSec));
     }

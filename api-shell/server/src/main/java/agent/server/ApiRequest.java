@@ -71,10 +71,10 @@ public final class ApiRequest {
 
   private static void check(Route route, String name, List<String> values) {
     if (!route.queryParameters().contains(name)) {
-      throw HttpRefusal.badRequest(name, "is not a query parameter of this call");
+      throw HttpRefusal.badRequest(name, "unknown query parameter");
     }
     if (values.size() > 1 && !REPEATABLE.contains(name)) {
-      throw HttpRefusal.badRequest(name, "is given more than once");
+      throw HttpRefusal.badRequest(name, "duplicate query parameter");
     }
   }
 
@@ -92,14 +92,14 @@ public final class ApiRequest {
    * Returns a path parameter that is a number, 1 to 2147483647.
    *
    * @param name the parameter
-   * @param owner what has the number, with its article, for the refusal
+   * @param owner the kind of number, for the refusal
    * @throws Refusal INVALID for anything else
    */
   public int pathNumber(String name, String owner) {
     final String text = path(name);
     final long number = NUMBER.matcher(text).matches() ? Long.parseLong(text) : 0;
     if (number < 1 || number > Integer.MAX_VALUE) {
-      throw Refusal.invalid(name, "'" + text + "' is not the number of " + owner);
+      throw Refusal.invalid(name, "'" + text + "' is not a valid " + owner);
     }
     return (int) number;
   }
@@ -177,7 +177,7 @@ public final class ApiRequest {
 
   private InputStream required() {
     if (!body.isPresent()) {
-      throw HttpRefusal.badRequest("body", "is missing, JSON is expected");
+      throw HttpRefusal.badRequest("body", "is missing; JSON is expected");
     }
     return body.open();
   }

@@ -65,7 +65,7 @@ final class BodyBudget {
         }
       } catch (InterruptedException e) {
         Thread.currentThread().interrupt();
-        throw HttpRefusal.of(503, "the agent stops");
+        throw HttpRefusal.of(503, "the agent is stopping");
       }
       from = budget;
       taken = wanted;

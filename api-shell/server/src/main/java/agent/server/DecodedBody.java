@@ -53,7 +53,7 @@ final class DecodedBody extends InputStream {
     private static final long serialVersionUID = 1L;
 
     NotGzipException(IOException cause) {
-      super("body: is not gzip, which Content-Encoding says it is", cause);
+      super("body: is not gzip, but Content-Encoding says gzip", cause);
     }
   }
 }

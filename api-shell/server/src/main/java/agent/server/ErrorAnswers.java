@@ -43,7 +43,7 @@ record ErrorAnswers(int status, String message, Map<String, String> headers) {
       case DecodedBody.NotGzipException coding ->
           new ErrorAnswers(BAD_REQUEST, coding.getMessage(), Map.of());
       case BoundedBody.ClientGoneException gone ->
-          new ErrorAnswers(BAD_REQUEST, "body: ends before it is complete", Map.of());
+          new ErrorAnswers(BAD_REQUEST, "body: incomplete", Map.of());
       default -> internal(route, cause);
     };
   }
@@ -55,8 +55,8 @@ record ErrorAnswers(int status, String message, Map<String, String> headers) {
         cause.toString(),
         cause);
     final String said = cause.getMessage() == null ? "" : cause.getMessage();
-    final String firstLine = said.lines().findFirst().orElse("its log says why");
-    return new ErrorAnswers(INTERNAL, "the agent failed: " + firstLine, Map.of());
+    final String firstLine = said.lines().findFirst().orElse("see the log of the agent");
+    return new ErrorAnswers(INTERNAL, "internal error: " + firstLine, Map.of());
   }
 
   static Throwable unwrapped(Throwable thrown) {

@@ -60,7 +60,7 @@ final class ProfilingHandler implements HttpHandler {
     ApiDispatcher.markRequest(exchange);
     if (!exchange.getRequestMethod().equals(Methods.GET)) {
       exchange.getResponseHeaders().put(Headers.ALLOW, "GET");
-      answer(exchange, StatusCodes.METHOD_NOT_ALLOWED, "only GET is allowed here\n");
+      answer(exchange, StatusCodes.METHOD_NOT_ALLOWED, "only GET is allowed\n");
       return;
     }
     LOGGER.info("api: GET {}", exchange.getRequestURI().replaceAll("\\p{Cntrl}", "?"));
@@ -109,9 +109,9 @@ final class ProfilingHandler implements HttpHandler {
       answer(
           exchange,
           StatusCodes.BAD_REQUEST,
-          "seconds: a number from 1 to " + LONGEST_SEC + " is wanted\n");
+          "seconds: a number from 1 to " + LONGEST_SEC + " is expected\n");
     } else if (!recording.tryAcquire()) {
-      answer(exchange, StatusCodes.CONFLICT, "another recording is at work\n");
+      answer(exchange, StatusCodes.CONFLICT, "another recording is running\n");
     } else {
       try {
         sendRecording(exchange, sec);

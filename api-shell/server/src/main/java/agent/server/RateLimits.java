@@ -44,7 +44,7 @@ public final class RateLimits {
                 new IllegalArgumentException(
                     "'"
                         + name
-                        + "' is not an operation class, which are "
+                        + "' is not one of the operation classes "
                         + Arrays.stream(OperationClass.values())
                             .map(OperationClass::text)
                             .toList()));

@@ -111,7 +111,7 @@ final class RequestBody {
     if (said.contains("nesting depth")) {
       return "is nested too deeply";
     }
-    return said.contains("Number") ? "a number has too many digits" : "a text is too long";
+    return said.contains("Number") ? "a number has too many digits" : "a string is too long";
   }
 
   private static String printable(String text) {

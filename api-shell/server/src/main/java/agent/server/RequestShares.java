@@ -37,11 +37,11 @@ final class RequestShares {
   Runnable enter(Peer peer) {
     synchronized (atWork) {
       if (total >= limit) {
-        throw refusal("there are " + total + " requests at work, which is the limit");
+        throw refusal("limit of " + total + " concurrent requests reached");
       }
       final int own = atWork.getOrDefault(peer, 0);
       if (own >= (peer.isProcess() ? share : share - ofOtherNamespaces)) {
-        throw refusal(peer + " has " + own + " requests at work, its share");
+        throw refusal(peer + " already has " + own + " concurrent requests, its share");
       }
       add(peer, 1);
     }

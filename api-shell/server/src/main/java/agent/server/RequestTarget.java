@@ -91,7 +91,7 @@ record RequestTarget(List<String> segments, Map<String, List<String>> query) {
         throw HttpRefusal.badRequest(field, "contains a control character");
       }
       if (bytes[i] == '/' && field.equals("path")) {
-        throw HttpRefusal.badRequest(field, "a name contains '/'");
+        throw HttpRefusal.badRequest(field, "a path segment contains '/'");
       }
     }
     try {

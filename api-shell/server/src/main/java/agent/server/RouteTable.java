@@ -101,13 +101,10 @@ public final class RouteTable {
       throw HttpRefusal.withHeader(503, "the agent is starting", "Retry-After", "1");
     }
     if (node == null || node.routes.isEmpty()) {
-      throw HttpRefusal.of(404, "path: there is no /" + String.join("/", segments));
+      throw HttpRefusal.of(404, "path: /" + String.join("/", segments) + " does not exist");
     }
     throw HttpRefusal.withHeader(
-        405,
-        "method: " + method + " is not allowed here, " + node.allow() + " is",
-        "Allow",
-        node.allow());
+        405, "method: " + method + " is not allowed, use " + node.allow(), "Allow", node.allow());
   }
 
   private static Map<String, String> parameters(Route route, List<String> segments) {

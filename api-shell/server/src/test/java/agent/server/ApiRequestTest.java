@@ -76,11 +76,11 @@ class ApiRequestTest {
   void shouldTakeOnlyTheQueryParametersOfTheCallEachOnce() {
     assertRefused(
         400,
-        "owner: is not a query parameter of this call",
+        "owner: unknown query parameter",
         () -> withQuery(Route.RELEASE_ADDRESS, Map.of("owner", List.of("a"))));
     assertRefused(
         400,
-        "pool: is given more than once",
+        "pool: duplicate query parameter",
         () -> withQuery(Route.RELEASE_ADDRESS, Map.of("pool", List.of("a", "a"))));
     final Map<String, List<String>> query =
         Map.of("replace", List.of("true"), "replace-with-labels", List.of("a", "b"));
@@ -130,8 +130,8 @@ class ApiRequestTest {
 
   @Test
   void shouldReadTheNumbersThatAnObjectCanHave() {
-    assertEquals(1, withPath("1").pathNumber("id", "an identity"));
-    assertEquals(2147483647, withPath("2147483647").pathNumber("id", "an identity"));
+    assertEquals(1, withPath("1").pathNumber("id", "identity number"));
+    assertEquals(2147483647, withPath("2147483647").pathNumber("id", "identity number"));
     assertEquals("007", withPath("007").path("id"));
   }
 
@@ -140,9 +140,9 @@ class ApiRequestTest {
   void shouldRefuseEveryOtherNumber(String text) {
     final ApiRequest request = withPath(text);
     final Refusal refusal =
-        assertThrows(Refusal.class, () -> request.pathNumber("id", "an identity"));
+        assertThrows(Refusal.class, () -> request.pathNumber("id", "identity number"));
     assertEquals(Refusal.Kind.INVALID, refusal.kind());
-    assertEquals("id: '" + text + "' is not the number of an identity", refusal.getMessage());
+    assertEquals("id: '" + text + "' is not a valid identity number", refusal.getMessage());
   }
 
   @Test
@@ -156,9 +156,9 @@ class ApiRequestTest {
         "body: more than 2 rules in one request (--max-policy-rules)",
         () -> withBody("[{},{},{}]").bodyList(Named.class));
     assertRefused(
-        400, "body: is missing, JSON is expected", () -> withBody(null).body(Named.class));
+        400, "body: is missing; JSON is expected", () -> withBody(null).body(Named.class));
     assertRefused(
-        400, "body: is missing, JSON is expected", () -> withBody(null).bodyList(Named.class));
+        400, "body: is missing; JSON is expected", () -> withBody(null).bodyList(Named.class));
     final RuntimeException refusal = ApiRequest.badBody("name", "is too long");
     assertRefused(
         400,

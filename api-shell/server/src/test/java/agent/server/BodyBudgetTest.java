@@ -89,7 +89,7 @@ class BodyBudgetTest {
     Thread.currentThread().interrupt();
     final HttpRefusal refusal = assertThrows(HttpRefusal.class, () -> budget.take(SMALL));
     assertTrue(Thread.interrupted());
-    assertEquals("503 the agent stops", refusal.status() + " " + refusal.getMessage());
+    assertEquals("503 the agent is stopping", refusal.status() + " " + refusal.getMessage());
   }
 
   /** Whatever its coding, what is read of a body of unknown length counts. */

@@ -99,7 +99,7 @@ class ChangeLogTest {
       server.exchange(TestServer.request("PUT", "/policy", ""));
       assertLogged("PUT /policy 200 by " + self());
       server.exchange(TestServer.request("PUT", "/policy", ""));
-      assertLogged("PUT /policy 429 by " + self() + ": over the rate limit of 'policy' operations");
+      assertLogged("PUT /policy 429 by " + self() + ": rate limit of 'policy' operations exceeded");
     }
   }
 
@@ -128,7 +128,7 @@ class ChangeLogTest {
               "path", "/policy",
               "status", 400,
               "client", self(),
-              "message", "x: is not a query parameter of this call"),
+              "message", "x: unknown query parameter"),
           mapper.readValue(AgentEventsFixture.next(client), Map.class));
       AgentEventsFixture.assertNoMore(client);
     }

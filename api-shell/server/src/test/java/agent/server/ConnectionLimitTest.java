@@ -77,7 +77,7 @@ class ConnectionLimitTest {
       assertTrue(server.server().connections().isFull());
       final String other = connect(server).send(TestServer.get("/config")).readAnswer();
       assertTrue(other.startsWith("HTTP/1.1 503 "), other);
-      assertTrue(other.contains("there are 8 requests at work, which is the limit"), other);
+      assertTrue(other.contains("limit of 8 concurrent requests reached"), other);
       answer.countDown();
       int answered = 0;
       for (final RawClient client : clients.subList(0, LIMIT)) {
@@ -118,7 +118,7 @@ class ConnectionLimitTest {
       assertTrue(refused.startsWith("HTTP/1.1 503 "), refused);
       assertTrue(refused.contains("Retry-After: 1\r\n"), refused);
       final String self = "process " + ProcessHandle.current().pid();
-      assertTrue(refused.contains(self + " has 4 requests at work, its share"), refused);
+      assertTrue(refused.contains(self + " already has 4 concurrent requests, its share"), refused);
       answer.countDown();
       for (final RawClient client : clients.subList(0, LIMIT / 2)) {
         assertTrue(client.readAnswer().endsWith("\"late\""));

@@ -26,7 +26,7 @@ class ErrorAnswersTest {
     assertEquals(
         "413 body: larger than 7 bytes", answer(null, new BoundedBody.TooLargeException(7)));
     assertEquals(
-        "400 body: ends before it is complete",
+        "400 body: incomplete",
         answer(null, new BoundedBody.ClientGoneException(new IOException("reset"))));
     assertEquals(
         Map.of("Allow", "GET"),
@@ -36,11 +36,13 @@ class ErrorAnswersTest {
   @Test
   void shouldTellTheFirstLineOfAFailureOfTheAgent() {
     assertEquals(
-        "500 the agent failed: one", answer(Route.GET_MAP, new IllegalStateException("one\ntwo")));
+        "500 internal error: one", answer(Route.GET_MAP, new IllegalStateException("one\ntwo")));
     assertEquals(
-        "500 the agent failed: its log says why", answer(null, new NullPointerException(null)));
+        "500 internal error: see the log of the agent",
+        answer(null, new NullPointerException(null)));
     assertEquals(
-        "500 the agent failed: its log says why", answer(null, new IllegalStateException("")));
+        "500 internal error: see the log of the agent",
+        answer(null, new IllegalStateException("")));
   }
 
   @Test

@@ -131,7 +131,8 @@ class PeerNamespaceKernelTest {
     assertTrue(refused.startsWith("HTTP/1.1 503 "), refused);
     final String own = Files.readSymbolicLink(Path.of("/proc/self/ns/pid")).toString();
     final String number = own.substring("pid:[".length(), own.length() - 1);
-    final String message = "PID namespace " + number + " has 4 requests at work, its share";
+    final String message =
+        "PID namespace " + number + " already has 4 concurrent requests, its share";
     assertTrue(refused.contains(message), refused);
 
     hog(10, 8);

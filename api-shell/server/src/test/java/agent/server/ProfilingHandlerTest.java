@@ -36,7 +36,7 @@ class ProfilingHandlerTest {
   @Test
   void shouldNotBeServedUnlessAnOptionAsksForIt() throws Exception {
     try (TestServer server = TestServer.start(new ApiContext(), Map.of())) {
-      assertAnswer(get(server, "/debug/pprof/threads"), 404, "there is no /debug/pprof/threads");
+      assertAnswer(get(server, "/debug/pprof/threads"), 404, "/debug/pprof/threads does not exist");
     }
   }
 
@@ -97,7 +97,7 @@ class ProfilingHandlerTest {
       }
       assertEquals(List.of(64L << 20), mostBytes());
       assertAnswer(
-          get(server, "/debug/pprof/profile?seconds=1"), 409, "another recording is at work");
+          get(server, "/debug/pprof/profile?seconds=1"), 409, "another recording is running");
       while (server.server().connections().inUse() != 1) {
         Thread.sleep(1); // the other one is at its end
       }

@@ -54,7 +54,7 @@ class RateLimitsTest {
             IllegalArgumentException.class,
             () -> RateLimits.parse(Map.of("reads", "1"), nowNs::get));
     assertEquals(
-        "'reads' is not an operation class, which are"
+        "'reads' is not one of the operation classes"
             + " [read, endpoint, config, ipam, policy, prefilter, service]",
         refused.getMessage());
   }

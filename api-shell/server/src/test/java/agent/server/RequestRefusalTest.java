@@ -49,7 +49,8 @@ class RequestRefusalTest {
                 request -> Answer.ok(request.headerSwitch("brief")),
                 Route.GET_MAP,
                 request -> {
-                  throw Refusal.notFound("name", "there is no map '" + request.path("name") + "'");
+                  throw Refusal.notFound(
+                      "name", "map '" + request.path("name") + "' does not exist");
                 },
                 Route.RELEASE_ADDRESS,
                 request ->
@@ -158,8 +159,8 @@ class RequestRefusalTest {
 
   @Test
   void shouldRefuseUnknownPathsAndMethods() throws IOException {
-    assertEquals("404 \"path: there is no /endpoints\"", statusAndBody(get("/endpoints")));
-    assertEquals("404 \"path: there is no /\"", statusAndBody(get("/")));
+    assertEquals("404 \"path: /endpoints does not exist\"", statusAndBody(get("/endpoints")));
+    assertEquals("404 \"path: / does not exist\"", statusAndBody(get("/")));
     assertTrue(statusAndBody(get("/endpoint/")).startsWith("404 "));
     assertTrue(statusAndBody(get("/endpoint/7/config/x")).startsWith("404 "));
     final String answer = server.exchange(TestServer.request("POST", "/endpoint/7", "{}"));
@@ -179,9 +180,9 @@ class RequestRefusalTest {
 
   @Test
   void shouldRefuseNamesWithASlashOrANul() throws IOException {
-    assertEquals("400 \"path: a name contains '/'\"", statusAndBody(get("/map/a%2Fb")));
+    assertEquals("400 \"path: a path segment contains '/'\"", statusAndBody(get("/map/a%2Fb")));
     assertEquals("400 \"path: contains a control character\"", statusAndBody(get("/map/a%00b")));
-    assertEquals("404 \"name: there is no map '..'\"", statusAndBody(get("/map/%2e%2e")));
+    assertEquals("404 \"name: map '..' does not exist\"", statusAndBody(get("/map/%2e%2e")));
   }
 
   @ParameterizedTest
@@ -214,7 +215,7 @@ class RequestRefusalTest {
       client.shutdownOutput();
       final String answer = client.readAnswer();
       assertTrue(answer.startsWith("HTTP/1.1 400 "), answer);
-      assertTrue(answer.endsWith("\"body: ends before it is complete\""), answer);
+      assertTrue(answer.endsWith("\"body: incomplete\""), answer);
     }
     assertEquals(before, SERVED.get());
   }
@@ -225,18 +226,17 @@ class RequestRefusalTest {
     assertTrue(answer.startsWith("400 \"kkk"), answer);
     assertTrue(answer.length() < 1100, () -> answer.length() + " characters");
     final String longPath = statusAndBody(get("/map/" + "m".repeat(10_000)));
-    assertTrue(longPath.startsWith("404 \"name: there is no map 'mmm"), longPath);
-    assertTrue(longPath.endsWith("mmm'\""), longPath);
+    assertTrue(longPath.startsWith("404 \"name: map 'mmm"), longPath);
+    assertTrue(longPath.endsWith("mmm' does not exist\""), longPath);
     assertTrue(longPath.length() < 1100, () -> longPath.length() + " characters");
   }
 
   @Test
   void shouldRefuseUnknownAndRepeatedQueryParameters() throws IOException {
     assertEquals(
-        "400 \"colour: is not a query parameter of this call\"",
-        statusAndBody(get("/endpoint?colour=1")));
+        "400 \"colour: unknown query parameter\"", statusAndBody(get("/endpoint?colour=1")));
     assertEquals(
-        "400 \"family: is given more than once\"",
+        "400 \"family: duplicate query parameter\"",
         statusAndBody(TestServer.request("POST", "/ipam?family=ipv4&family=ipv6", "")));
   }
 
@@ -286,7 +286,7 @@ class RequestRefusalTest {
 
   @Test
   void shouldTellNoStackTrace() throws IOException {
-    assertEquals("500 \"the agent failed: first line\"", statusAndBody(get("/policy")));
+    assertEquals("500 \"internal error: first line\"", statusAndBody(get("/policy")));
   }
 
   @Test

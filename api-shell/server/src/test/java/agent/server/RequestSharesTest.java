@@ -33,12 +33,12 @@ class RequestSharesTest {
     final Runnable first = shares.enter(process(7));
     shares.enter(process(7));
     shares.enter(process(7));
-    assertRefused(shares, process(7), "process 7 has 3 requests at work, its share");
+    assertRefused(shares, process(7), "process 7 already has 3 concurrent requests, its share");
     shares.enter(process(8));
     first.run();
     first.run();
     shares.enter(process(7));
-    assertRefused(shares, process(7), "process 7 has 3 requests at work, its share");
+    assertRefused(shares, process(7), "process 7 already has 3 concurrent requests, its share");
   }
 
   @Test
@@ -48,10 +48,10 @@ class RequestSharesTest {
     shares.enter(process(8));
     shares.enter(process(8));
     shares.enter(process(9));
-    assertRefused(shares, process(10), "there are 5 requests at work, which is the limit");
+    assertRefused(shares, process(10), "limit of 5 concurrent requests reached");
     second.run();
     shares.enter(process(10));
-    assertRefused(shares, process(9), "there are 5 requests at work, which is the limit");
+    assertRefused(shares, process(9), "limit of 5 concurrent requests reached");
   }
 
   /** A container whose processes have no number here: others are served, and other containers. */
@@ -62,30 +62,37 @@ class RequestSharesTest {
     for (int i = 1; i < 4; i++) {
       many.enter(namespace(1));
     }
-    assertRefused(many, namespace(1), "PID namespace 1 has 4 requests at work, its share");
+    assertRefused(
+        many, namespace(1), "PID namespace 1 already has 4 concurrent requests, its share");
     many.enter(namespace(2));
     many.enter(namespace(2));
-    assertRefused(many, namespace(2), "PID namespace 2 has 2 requests at work, its share");
+    assertRefused(
+        many, namespace(2), "PID namespace 2 already has 2 concurrent requests, its share");
     many.enter(user(0));
     assertRefused(
-        many, user(0), "user 0 of other PID namespaces has 1 requests at work, its share");
+        many,
+        user(0),
+        "user 0 of other PID namespaces already has 1 concurrent requests, its share");
     many.enter(user(5));
     assertRefused(
-        many, Peer.UNKNOWN, "user -1 of other PID namespaces has 0 requests at work, its share");
+        many,
+        Peer.UNKNOWN,
+        "user -1 of other PID namespaces already has 0 concurrent requests, its share");
     for (int i = 0; i < 8; i++) {
       many.enter(process(i % 2 + 1));
     }
-    assertRefused(many, process(3), "there are 16 requests at work, which is the limit");
+    assertRefused(many, process(3), "limit of 16 concurrent requests reached");
     first.run();
     many.enter(Peer.UNKNOWN);
-    assertRefused(many, process(3), "there are 16 requests at work, which is the limit");
+    assertRefused(many, process(3), "limit of 16 concurrent requests reached");
   }
 
   @Test
   void shouldLetOnePeerWithoutANumberInWhereTheShareIsOne() {
     final RequestShares few = new RequestShares(2, 1);
     final Runnable first = few.enter(namespace(1));
-    assertRefused(few, namespace(1), "PID namespace 1 has 1 requests at work, its share");
+    assertRefused(
+        few, namespace(1), "PID namespace 1 already has 1 concurrent requests, its share");
     few.enter(process(1)).run();
     first.run();
     few.enter(namespace(2));

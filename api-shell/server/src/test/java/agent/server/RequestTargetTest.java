@@ -68,7 +68,7 @@ class RequestTargetTest {
     assertRefused("path: malformed percent escape in '%2z'", "/%2z", null);
     assertRefused("path: contains a control character", "/%1f", null);
     assertRefused("path: contains a control character", "/%7F", null);
-    assertRefused("path: a name contains '/'", "/a%2f", null);
+    assertRefused("path: a path segment contains '/'", "/a%2f", null);
     assertRefused("path: a character is not percent-encoded", "/\u0080", null);
     assertRefused("path: is not UTF-8", "/%c3", null);
     assertRefused("query: malformed percent escape in '%zz'", "/", "%zz=1");

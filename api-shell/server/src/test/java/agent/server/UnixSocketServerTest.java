@@ -450,7 +450,8 @@ class UnixSocketServerTest {
     final Path socket = directory.resolve("agent.sock");
     final IOException refused =
         assertThrows(IOException.class, () -> start(socket, "no-such-group").close());
-    assertEquals("socket " + socket + ": there is no group 'no-such-group'", refused.getMessage());
+    assertEquals(
+        "socket " + socket + ": group 'no-such-group' does not exist", refused.getMessage());
     try (Stream<Path> left = Files.list(directory)) {
       assertEquals(0, left.count());
     }

@@ -272,7 +272,7 @@ final class EndpointRequestProxy implements Endpoints {
 
   private CompletableFuture<List<String>> onDelete(String containerId) {
     if (containerId == null || containerId.isEmpty()) {
-      throw Refusal.invalid("container-id", "a container id is needed");
+      throw Refusal.invalid("container-id", "is missing");
     }
     final List<CompletableFuture<List<String>>> removals = new ArrayList<>();
     for (final Endpoint endpoint : registry.all()) {
@@ -282,7 +282,7 @@ final class EndpointRequestProxy implements Endpoints {
       }
     }
     if (removals.isEmpty()) {
-      throw Refusal.notFound("container-id", "no endpoint has '" + containerId + "'");
+      throw Refusal.notFound("container-id", "no endpoint has container id '" + containerId + "'");
     }
     return CompletableFuture.allOf(removals.toArray(CompletableFuture<?>[]::new))
         .thenApply(done -> removals.stream().flatMap(errors -> errors.join().stream()).toList());
@@ -306,7 +306,7 @@ final class EndpointRequestProxy implements Endpoints {
     final Predicate<EndpointSnapshot> wanted = EndpointLookup.havingAll(labels);
     final List<EndpointSnapshot> found = registry.published().stream().filter(wanted).toList();
     if (found.isEmpty()) {
-      throw Refusal.notFound("labels", "no endpoint has " + labels);
+      throw Refusal.notFound("labels", "no endpoint has labels " + labels);
     }
     return found;
   }

@@ -187,7 +187,7 @@ class BuildStepsTest {
     assertEquals(1, agent.datapath.answerHeld());
     agent.run();
     assertEquals(List.of(), deleted.join());
-    assertEquals("id: there is no endpoint agent-local:12", created.exceptionNow().getMessage());
+    assertEquals("id: endpoint agent-local:12 does not exist", created.exceptionNow().getMessage());
     assertEquals(List.of(), agent.ipam.leases());
     assertEquals(List.of(), agent.identities.inUse());
   }

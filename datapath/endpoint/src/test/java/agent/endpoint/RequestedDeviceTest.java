@@ -202,16 +202,16 @@ class RequestedDeviceTest {
   void shouldSayWhatIsWrongWithAnAddressOrItsTimer() {
     agent.create("12", bare().index(101).addressing(ipv4("10.5.0.9", null)));
     assertMessage(
-        "cannot be changed, it is 10.5.0.9",
+        "cannot be changed from 10.5.0.9",
         () -> agent.modify("12", bare().addressing(ipv4("10.5.0.10", null))));
     assertMessage(
-        "the endpoint has none, and cannot get one",
+        "cannot be added after creation",
         () -> agent.modify("12", bare().addressing(ipv6("f00d::5:0:9", null))));
     assertMessage(
-        "'nosuch' is given without the address that it belongs to",
+        "'nosuch' is given without the address of its lease",
         () -> agent.create("13", bare().index(104).addressing(ipv4(null, "nosuch"))));
     assertMessage(
-        "10.5.0.10 has no lease with the timer 'nosuch'",
+        "10.5.0.10 has no lease with expiration timer 'nosuch'",
         () -> agent.create("13", bare().index(104).addressing(ipv4("10.5.0.10", "nosuch"))));
   }
 

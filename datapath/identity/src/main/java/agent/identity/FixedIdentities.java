@@ -44,13 +44,13 @@ public final class FixedIdentities {
     for (final Identity reserved : ReservedIdentity.identities()) {
       for (final Identity fixed : identities) {
         if (fixed.labels().equals(reserved.labels())) {
-          throw invalid("'" + fixed.labels() + "' has the number " + reserved.id());
+          throw invalid("'" + fixed.labels() + "' is reserved identity " + reserved.id());
         }
       }
     }
     if (identities.stream().map(Identity::id).distinct().count() < identities.size()
         || identities.stream().map(Identity::labels).distinct().count() < identities.size()) {
-      throw invalid("a number or a name is used twice");
+      throw invalid("duplicate number or name");
     }
     return new FixedIdentities(identities);
   }
@@ -65,7 +65,7 @@ public final class FixedIdentities {
     try {
       return new Identity(id, LabelSet.of(Label.reserved(name)));
     } catch (Refusal refusal) {
-      throw invalid("'" + name + "' is not a name");
+      throw invalid("'" + name + "' is not a valid name");
     }
   }
 

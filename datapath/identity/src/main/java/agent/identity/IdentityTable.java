@@ -94,15 +94,20 @@ final class IdentityTable {
   }
 
   private void checkRestored(Identity identity) {
-    final String asked = identity.id() + " " + identity.labels();
     final Identity known = byLabels.get(identity.labels());
     if (known != null && known.id() != identity.id()) {
-      throw Refusal.conflict("identity", asked + ": these labels have identity " + known.id());
+      throw Refusal.conflict(
+          "identity",
+          "%d requested, but labels %s already have identity %d"
+              .formatted(identity.id(), identity.labels(), known.id()));
     }
     if (known == null) {
       final Reference holder = byId.get(identity.id());
       if (holder != null) {
-        throw Refusal.conflict("identity", asked + ": taken by " + holder.identity.labels());
+        throw Refusal.conflict(
+            "identity",
+            "%d requested for labels %s, but it already has labels %s"
+                .formatted(identity.id(), identity.labels(), holder.identity.labels()));
       }
       range.take(identity.id());
     }
@@ -128,7 +133,7 @@ final class IdentityTable {
       synchronized (byId) {
         final Reference reference = byId.get(id);
         if (reference == null) {
-          throw Refusal.notFound("identity", id + " has no reference");
+          throw Refusal.notFound("identity", id + " is not in use");
         }
         if (--reference.count > 0) {
           return false;

@@ -52,20 +52,20 @@ public record Label(String source, String key, String value) implements Comparab
   private static String faultOf(String source, String key, String value) {
     final String shown = "'" + source + ":" + key + (value.isEmpty() ? "" : "=" + value) + "'";
     if (key.isEmpty()) {
-      return shown + " is not a label: it has no key";
+      return shown + " is not a valid label: the key is missing";
     }
     if (source.isEmpty() || source.indexOf(':') >= 0 || source.indexOf('=') >= 0) {
-      return shown + " is not a label: '" + source + "' is not a source";
+      return shown + " is not a valid label: '" + source + "' is not a valid source";
     }
     if (key.indexOf('=') >= 0) {
-      return shown + " is not a label: its key holds '='";
+      return shown + " is not a valid label: the key contains '='";
     }
     if (source.length() + key.length() + value.length() > LONGEST) {
-      return "a label is longer than " + LONGEST + " characters";
+      return "label is longer than " + LONGEST + " characters";
     }
     return isPlain(source) && isPlain(key) && isPlain(value)
         ? null
-        : "a label holds a control or bidirectional character or ';'";
+        : "label contains a control or bidirectional character or ';'";
   }
 
   /** ';' ends a label in the form that is hashed, so that no two sets may share that form. */
@@ -88,7 +88,7 @@ public record Label(String source, String key, String value) implements Comparab
    */
   public static Label parse(String text) {
     if (text == null) {
-      throw Refusal.invalid("", "a label is missing");
+      throw Refusal.invalid("", "is missing");
     }
     final int equals = text.indexOf('=');
     final String name = equals < 0 ? text : text.substring(0, equals);

@@ -42,7 +42,7 @@ public record LabelPattern(String source, String key, List<String> values) {
    */
   public static LabelPattern parse(String field, String text) {
     if (text == null) {
-      throw Refusal.invalid(field, "a label is missing");
+      throw Refusal.invalid(field, "is missing");
     }
     final int equals = text.indexOf('=');
     final String name = equals < 0 ? text : text.substring(0, equals);

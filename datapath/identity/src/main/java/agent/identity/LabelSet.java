@@ -79,7 +79,7 @@ public final class LabelSet implements Iterable<Label> {
     for (final Label label : labels) {
       final Label before = byName.put(label.source() + ":" + label.key(), label);
       if (before != null && !before.equals(label)) {
-        throw Refusal.invalid("", "'" + before + "' and '" + label + "' contradict each other");
+        throw Refusal.invalid("", "conflicting labels '" + before + "' and '" + label + "'");
       }
     }
     if (byName.isEmpty()) {
@@ -126,7 +126,7 @@ public final class LabelSet implements Iterable<Label> {
     for (final Label label : labels) {
       if (label.source().equals(Label.RESERVED) || label.source().equals(Label.CIDR)) {
         throw Refusal.invalid(
-            field, "'" + label + "': labels of source '" + label.source() + "' are the agent's");
+            field, "'" + label + "': source '" + label.source() + "' is reserved for the agent");
       }
     }
     return labels;

@@ -162,7 +162,7 @@ public final class DelayedIdentityAllocator implements IdentityAllocator {
           final boolean isLast;
           synchronized (this) {
             if (!ownReferences.containsKey(id)) {
-              throw Refusal.notFound("identity", id + " has no reference");
+              throw Refusal.notFound("identity", id + " is not in use");
             }
             isLast = ownReferences.merge(id, -1, Integer::sum) == 0;
             if (isLast) {

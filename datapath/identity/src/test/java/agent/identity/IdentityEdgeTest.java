@@ -77,23 +77,23 @@ class IdentityEdgeTest {
   void shouldTakeALabelOfTheGreatestLength() {
     final String value = "v".repeat(1024 - "unspec".length() - "key".length());
     assertEquals(value, Label.parse("key=" + value).value());
-    assertRefused("a label is longer than 1024 characters", "key=" + value + "v");
-    assertRefused("a label is longer than 1024 characters", "key" + "k".repeat(1020) + "=" + value);
+    assertRefused("label is longer than 1024 characters", "key=" + value + "v");
+    assertRefused("label is longer than 1024 characters", "key" + "k".repeat(1020) + "=" + value);
   }
 
   @Test
   void shouldSayWhatIsWrongWithALabel() {
-    assertRefused("'unspec:=x' is not a label: it has no key", "=x");
-    assertRefused("':app=x' is not a label: '' is not a source", ":app=x");
-    assertRefused("':app' is not a label: '' is not a source", ":app");
+    assertRefused("'unspec:=x' is not a valid label: the key is missing", "=x");
+    assertRefused("':app=x' is not a valid label: '' is not a valid source", ":app=x");
+    assertRefused("':app' is not a valid label: '' is not a valid source", ":app");
     for (final String source : new String[] {":", "=", "a:b", "a="}) {
       final Refusal refusal =
           assertThrows(Refusal.class, () -> new Label(source, "key", ""), source);
-      assertTrue(refusal.getMessage().endsWith("'" + source + "' is not a source"), source);
+      assertTrue(refusal.getMessage().endsWith("'" + source + "' is not a valid source"), source);
     }
     for (final String key : new String[] {"=", "=a", "a="}) {
       final Refusal refusal = assertThrows(Refusal.class, () -> new Label("s", key, ""), key);
-      assertTrue(refusal.getMessage().endsWith("its key holds '='"), refusal.getMessage());
+      assertTrue(refusal.getMessage().endsWith("the key contains '='"), refusal.getMessage());
     }
   }
 

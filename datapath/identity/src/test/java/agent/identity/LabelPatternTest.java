@@ -65,6 +65,6 @@ class LabelPatternTest {
     final Refusal refusal =
         assertThrows(
             Refusal.class, () -> LabelPattern.parseAll("labels", Arrays.asList("good", null)));
-    assertEquals("labels[1]: a label is missing", refusal.getMessage());
+    assertEquals("labels[1]: is missing", refusal.getMessage());
   }
 }

@@ -66,7 +66,7 @@ class LabelTest {
   @Test
   void shouldRefuseTwoValuesOfOneKeyButNotOfTwoSources() {
     assertEquals(
-        "labels: 'unspec:a=1' and 'unspec:a=2' contradict each other",
+        "labels: conflicting labels 'unspec:a=1' and 'unspec:a=2'",
         assertThrows(Refusal.class, () -> LabelSet.parse("labels", List.of("a=1", "a=2")))
             .getMessage());
     assertEquals(2, LabelSet.parse("labels", List.of("a=1", "k8s:a=2")).toStrings().size());

@@ -118,7 +118,8 @@ public final class Ipam {
       }
     }
     if (change.isEmpty()) {
-      throw Refusal.disabled("family", "pool '" + from.name() + "' has no enabled family");
+      throw Refusal.disabled(
+          "family", "pool '" + from.name() + "' has no addresses of an enabled family");
     }
     leases.commit(change);
     return new AddressAllocation(
@@ -241,7 +242,7 @@ public final class Ipam {
     final String wanted = name == null || name.isEmpty() ? AddressPool.DEFAULT : name;
     final AddressPool pool = pools.get(wanted);
     if (pool == null) {
-      throw Refusal.invalid("pool", "there is no pool '" + wanted + "'");
+      throw Refusal.invalid("pool", "pool '" + wanted + "' does not exist");
     }
     return pool;
   }
@@ -345,7 +346,7 @@ public final class Ipam {
           field, "'" + expirationUuid + "' is not the expiration timer of " + address);
     }
     if (known != null && pool != null && !pool.isEmpty() && !pool.equals(known.pool())) {
-      throw Refusal.invalid(field, address + " is of pool '" + known.pool() + "'");
+      throw Refusal.invalid(field, address + " belongs to pool '" + known.pool() + "'");
     }
     return lease.claimedBy(endpointId);
   }

@@ -104,7 +104,7 @@ class IpamEdgeTest {
     final Ipam ipam = open("10.1.0.0/24");
     final IpAddress address = allocate(ipam, false);
     assertEquals(
-        "a: " + address + " is of pool 'default'",
+        "a: " + address + " belongs to pool 'default'",
         refused(Refusal.Kind.INVALID, () -> ipam.claim("a", address, 7, null, "second")));
     assertEquals(0, ipam.find(address).orElseThrow().endpointId());
     ipam.claim("a", address, 7, "", "default");

@@ -64,13 +64,13 @@ final class HeadCheck {
     }
     for (int i = from; i < first; i++) {
       if (!TOKEN[bytes.getUnsignedByte(i)]) {
-        return "a character of the method is not allowed";
+        return "invalid character in the method";
       }
     }
     for (int i = first + 1; i < second; i++) {
       final int c = bytes.getUnsignedByte(i);
       if (c <= ' ' || c >= 0x7f) {
-        return "a character of the target is not allowed";
+        return "invalid character in the target";
       }
     }
     return isVersion(bytes, second + 1, end) ? null : "the version is not HTTP/1.0 or HTTP/1.1";
@@ -95,12 +95,12 @@ final class HeadCheck {
       i++;
     }
     if (i == from || bytes.getByte(i) != ':') {
-      return "a header field has no name before a colon";
+      return "header field without a name before the colon";
     }
     for (; i < end; i++) {
       final int c = bytes.getUnsignedByte(i);
       if (c < ' ' && c != '\t' || c == 0x7f) {
-        return "a character of a header field is not allowed";
+        return "invalid character in a header field";
       }
     }
     return null;

@@ -93,7 +93,7 @@ final class JudgedRequest implements HttpRequest {
     }
     final JudgedRequest request = new JudgedRequest(head, isHttp2, isServerHttp2, slashes);
     if (!HeadCheck.isToken(head.method().name())) {
-      throw new BadRequestException("a character of the method is not allowed");
+      throw new BadRequestException("invalid character in the method");
     }
     request.checkFraming();
     request.readHost();
@@ -112,7 +112,7 @@ final class JudgedRequest implements HttpRequest {
       return; // HTTP/2 has its own framing, and no such field: Netty adds it
     }
     if (length != null) {
-      throw new BadRequestException("there are both Content-Length and Transfer-Encoding");
+      throw new BadRequestException("both Content-Length and Transfer-Encoding are present");
     }
     if (head.protocolVersion().equals(HttpVersion.HTTP_1_0)) {
       throw new BadRequestException("HTTP/1.0 has no Transfer-Encoding");
@@ -130,7 +130,7 @@ final class JudgedRequest implements HttpRequest {
     }
     final String value = values.next();
     if (values.hasNext()) {
-      throw new BadRequestException("there is more than one field " + name);
+      throw new BadRequestException("duplicate header field " + name);
     }
     return value;
   }
@@ -147,7 +147,7 @@ final class JudgedRequest implements HttpRequest {
     final Iterator<String> hosts = head.headers().valueStringIterator(HttpHeaderNames.HOST);
     if (!hosts.hasNext()) {
       if (!isServerHttp2 && head.protocolVersion().equals(HttpVersion.HTTP_1_1)) {
-        throw new BadRequestException("there is no Host");
+        throw new BadRequestException("missing Host");
       }
       return;
     }
@@ -155,7 +155,7 @@ final class JudgedRequest implements HttpRequest {
     if (hosts.hasNext()) {
       final boolean isSame = hosts.next().equals(authority) && !hosts.hasNext();
       if (!isHttp2 || !isSame) {
-        throw new BadRequestException("there is more than one Host");
+        throw new BadRequestException("duplicate Host");
       }
       head.headers().set(HttpHeaderNames.HOST, authority); // :authority and host
     }
@@ -165,7 +165,7 @@ final class JudgedRequest implements HttpRequest {
   private static String hostOf(String authority) throws BadRequestException {
     final int end = Authority.endOfHost(authority);
     if (end < 0) {
-      throw new BadRequestException("Host is not a host and a port");
+      throw new BadRequestException("Host is not a valid host and port");
     }
     return authority.substring(0, end).toLowerCase(Locale.ROOT);
   }
@@ -174,7 +174,7 @@ final class JudgedRequest implements HttpRequest {
     final String target = head.uri();
     if (head.method().equals(HttpMethod.CONNECT)) {
       if (isHttp2 || !target.equalsIgnoreCase(head.headers().get(HttpHeaderNames.HOST))) {
-        throw new BadRequestException("the target of CONNECT is not that of Host");
+        throw new BadRequestException("the CONNECT target differs from Host");
       }
       hostOf(target);
       return;
@@ -195,7 +195,7 @@ final class JudgedRequest implements HttpRequest {
     }
     final String authority = target.substring(7, end);
     if (!authority.equalsIgnoreCase(head.headers().get(HttpHeaderNames.HOST))) {
-      throw new BadRequestException("the host of the target is not that of Host");
+      throw new BadRequestException("the host of the target differs from Host");
     }
     final String rest = target.substring(end);
     head.setUri(NormalPath.of(rest.startsWith("/") ? rest : "/" + rest, slashes));

@@ -94,7 +94,7 @@ public final class LogFile<T> implements AutoCloseable {
       return Optional.of(file + ": it is a directory");
     }
     if (!Files.exists(file) && (folder == null || !Files.isDirectory(folder))) {
-      return Optional.of(file + ": there is no directory " + folder);
+      return Optional.of(file + ": directory " + folder + " does not exist");
     }
     return Files.isWritable(Files.exists(file) ? file : folder)
         ? Optional.empty()

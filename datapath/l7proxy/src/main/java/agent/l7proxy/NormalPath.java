@@ -35,7 +35,7 @@ final class NormalPath {
     for (int i = 0; i < target.length(); i++) {
       final char c = target.charAt(i);
       if (c <= ' ' || c >= 0x7f || c == '#' || c == '\\' && i < end) {
-        throw new BadRequestException("a character of the path is not allowed");
+        throw new BadRequestException("invalid character in the path");
       }
       isSimple &= i >= end || c != '%' && c != ';' && (c != '.' || target.charAt(i - 1) != '/');
     }
@@ -56,7 +56,7 @@ final class NormalPath {
       }
       final int value = i + 2 < end ? hex(target, i + 1) : -1;
       if (value < 0) {
-        throw new BadRequestException("an encoding in the path is incomplete");
+        throw new BadRequestException("incomplete percent-encoding in the path");
       }
       final boolean isSlash = value == '/' || value == '\\';
       if (value == 0 || isSlash && slashes == EscapedSlashes.REJECT) {
@@ -107,10 +107,10 @@ final class NormalPath {
     for (final String part : parts) {
       final int parameters = part.indexOf(';');
       if (parameters > 0 && isDots(part.substring(0, parameters))) {
-        throw new BadRequestException("a dot segment of the path has parameters");
+        throw new BadRequestException("dot segment with parameters in the path");
       }
       if (parts.length > 1 && isDots(part)) {
-        throw new BadRequestException("a dot segment of the path is beside an encoded slash");
+        throw new BadRequestException("dot segment next to an encoded slash in the path");
       }
     }
   }

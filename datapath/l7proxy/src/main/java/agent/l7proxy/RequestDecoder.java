@@ -192,7 +192,7 @@ final class RequestDecoder extends HttpRequestDecoder {
     context.fireChannelRead(
         failed(
             new BadRequestException(
-                HttpResponseStatus.REQUEST_TIMEOUT, "the head has not come in time")));
+                HttpResponseStatus.REQUEST_TIMEOUT, "the request head was not received in time")));
   }
 
   private void fail(ByteBuf in, List<Object> out, String problem) {

@@ -54,7 +54,7 @@ class HeadCheckTest {
     for (char c = 1; c < 0x100; c++) {
       if (c != ' ' && c != '\n') {
         assertEquals(
-            TOKENS.indexOf(c) >= 0 ? null : "a character of the method is not allowed",
+            TOKENS.indexOf(c) >= 0 ? null : "invalid character in the method",
             requestLine("G" + c + " /a HTTP/1.1"),
             "byte " + (int) c);
       }
@@ -66,7 +66,7 @@ class HeadCheckTest {
     for (char c = 1; c < 0x100; c++) {
       if (c != ' ' && c != '\n') {
         assertEquals(
-            c > ' ' && c < 0x7f ? null : "a character of the target is not allowed",
+            c > ' ' && c < 0x7f ? null : "invalid character in the target",
             requestLine("GET /" + c + " HTTP/1.1"),
             "byte " + (int) c);
       }
@@ -121,7 +121,7 @@ class HeadCheckTest {
     for (char c = 1; c < 0x100; c++) {
       if (c != ':' && c != '\n') {
         assertEquals(
-            TOKENS.indexOf(c) >= 0 ? null : "a header field has no name before a colon",
+            TOKENS.indexOf(c) >= 0 ? null : "header field without a name before the colon",
             field("X" + c + ": y"),
             "byte " + (int) c);
       }
@@ -133,7 +133,7 @@ class HeadCheckTest {
   @ParameterizedTest
   @ValueSource(strings = {": y", ":", "X", "Xname", " X: y", "\tX: y", "X : y"})
   void shouldRefuseAFieldWithoutANameBeforeAColon(String line) {
-    assertEquals("a header field has no name before a colon", field(line));
+    assertEquals("header field without a name before the colon", field(line));
   }
 
   /** Text, blanks, tabs and bytes over 127 (RFC 9110 section 5.5); no control characters. */
@@ -142,7 +142,7 @@ class HeadCheckTest {
     for (char c = 0; c < 0x100; c++) {
       if (c != '\n') {
         final boolean isAllowed = c >= ' ' && c != 0x7f || c == '\t';
-        final String expected = isAllowed ? null : "a character of a header field is not allowed";
+        final String expected = isAllowed ? null : "invalid character in a header field";
         assertEquals(expected, field("X:" + c), "byte " + (int) c);
         assertEquals(expected, field("X: a" + c + "b"), "byte " + (int) c);
       }

@@ -69,7 +69,7 @@ class JudgedRequestTest {
       assertEquals(
           "", JudgedRequest.of(head, isServerHttp2, isServerHttp2, EscapedSlashes.REJECT).host());
     } else {
-      assertRefused("there is no Host", head, isServerHttp2, isServerHttp2);
+      assertRefused("missing Host", head, isServerHttp2, isServerHttp2);
     }
   }
 
@@ -84,7 +84,7 @@ class JudgedRequestTest {
   @Test
   void shouldTakeConnectByHttp1ToItsOwnHostAlone() throws BadRequestException {
     assertTrue(judged(head("CONNECT", "A.test:80")).isConnect());
-    final String message = "the target of CONNECT is not that of Host";
+    final String message = "the CONNECT target differs from Host";
     assertRefused(message, head("CONNECT", "b.test:80"), false, false);
     assertRefused(message, head("CONNECT", "a.test:80"), true, true);
   }
@@ -109,7 +109,7 @@ class JudgedRequestTest {
     assertRefused(message, head("GET", ""), false, false);
     assertRefused(message, head("GET", "x"), false, false);
     assertRefused(
-        "the host of the target is not that of Host", head("GET", "http://b.test/"), false, false);
+        "the host of the target differs from Host", head("GET", "http://b.test/"), false, false);
   }
 
   @Test
@@ -156,10 +156,10 @@ class JudgedRequestTest {
         assertEquals("a.test", JudgedRequest.of(head, true, true, EscapedSlashes.REJECT).host());
         assertEquals(1, head.headers().getAll("Host").size());
         head.headers().add("Host", second);
-        assertRefused("there is more than one Host", head, false, false);
+        assertRefused("duplicate Host", head, false, false);
         head.headers().add("Host", second);
       }
-      assertRefused("there is more than one Host", head, true, true);
+      assertRefused("duplicate Host", head, true, true);
     }
   }
 

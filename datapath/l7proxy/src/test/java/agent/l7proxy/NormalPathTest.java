@@ -56,11 +56,11 @@ class NormalPathTest {
     "/%00, the path encodes a NUL",
     "/%2f, the path encodes a NUL",
     "/%5C, the path encodes a NUL",
-    "/%0, an encoding in the path is incomplete",
-    "/%g0, an encoding in the path is incomplete",
-    "/%0g, an encoding in the path is incomplete",
-    "/%4?1, an encoding in the path is incomplete",
-    "/a/..;x, a dot segment of the path has parameters",
+    "/%0, incomplete percent-encoding in the path",
+    "/%g0, incomplete percent-encoding in the path",
+    "/%0g, incomplete percent-encoding in the path",
+    "/%4?1, incomplete percent-encoding in the path",
+    "/a/..;x, dot segment with parameters in the path",
   })
   void shouldTellWhatIsWrong(String target, String problem) {
     final String message = refusal(target, EscapedSlashes.REJECT);
@@ -104,12 +104,12 @@ class NormalPathTest {
 
   @ParameterizedTest
   @CsvSource({
-    "/%2f..%5c, beside an encoded slash",
-    "/a%2F., beside an encoded slash",
-    "/..;%2f, has parameters",
+    "/%2f..%5c, next to an encoded slash",
+    "/a%2F., next to an encoded slash",
+    "/..;%2f, dot segment with parameters",
     "/%00%2f, encodes a NUL",
-    "/%2, is incomplete",
-    "/%2f%5, is incomplete",
+    "/%2, incomplete percent-encoding",
+    "/%2f%5, incomplete percent-encoding",
   })
   void shouldTellWhatIsWrongWhereItKeepsEscapedSlashes(String target, String problem) {
     final String message = refusal(target, EscapedSlashes.KEEP);

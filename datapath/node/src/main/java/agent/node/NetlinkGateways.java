@@ -86,7 +86,7 @@ final class NetlinkGateways implements Gateways {
     final LinkMessage loopback =
         netlink
             .link(DEVICE)
-            .orElseThrow(() -> new OperationException("there is no interface '" + DEVICE + "'"));
+            .orElseThrow(() -> new OperationException("interface '" + DEVICE + "' does not exist"));
     final List<NetlinkRequest> changes = new ArrayList<>();
     if (setsUp) {
       changes.add(loopback.upRequest());

@@ -63,7 +63,7 @@ final class NetlinkWorkloadRoutes implements WorkloadRoutes {
   }
 
   private static String noInterface(String name) {
-    return "there is no interface '" + name + "'";
+    return "interface '" + name + "' does not exist";
   }
 
   @Override

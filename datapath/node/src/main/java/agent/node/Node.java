@@ -58,7 +58,7 @@ public final class Node {
 
   private static void requireDevice(Devices devices, String option, String device) {
     if (devices.byName(device).isEmpty()) {
-      throw Refusal.invalid(option, "there is no interface '" + device + "'");
+      throw Refusal.invalid(option, "interface '" + device + "' does not exist");
     }
   }
 

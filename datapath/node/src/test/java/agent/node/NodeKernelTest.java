@@ -216,7 +216,7 @@ class NodeKernelTest {
     veth.delete();
     final OperationException refusal = assertThrows(OperationException.class, () -> addHere(node));
     assertTrue(
-        refusal.getMessage().contains("there is no interface 'lxcnode'"), refusal.getMessage());
+        refusal.getMessage().contains("interface 'lxcnode' does not exist"), refusal.getMessage());
   }
 
   @Test
@@ -305,7 +305,7 @@ class NodeKernelTest {
     final WorkloadRoute gone =
         new WorkloadRoute("nosuch", MacAddress.of(2), IpAddress.parse("10.1.0.10"), null);
     assertEquals(
-        List.of("there is no interface 'nosuch'"),
+        List.of("interface 'nosuch' does not exist"),
         inHost(() -> node.routes().synchronize(List.of(gone, route()))));
     assertTrue(routesAndNeighbours().contains("10.1.0.9 dev lxcnode"));
     assertEquals(List.of(), inHost(() -> node.routes().setDown("nosuch")));

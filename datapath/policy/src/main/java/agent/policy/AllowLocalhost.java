@@ -31,6 +31,6 @@ public enum AllowLocalhost {
         return choice;
       }
     }
-    throw Refusal.invalid(field, "'" + text + "' is none of auto, always, policy");
+    throw Refusal.invalid(field, "'" + text + "' is not one of auto, always, policy");
   }
 }

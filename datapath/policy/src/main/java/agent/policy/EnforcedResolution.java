@@ -95,7 +95,7 @@ final class EnforcedResolution {
     if (count > mapCapacity) {
       throw Refusal.exhausted(
           "policy",
-          "endpoint %d needs %d policy map entries, a policy map holds %d (--bpf-policy-map-max)"
+          "endpoint %d requires %d policy map entries, the limit is %d (--bpf-policy-map-max)"
               .formatted(endpointId, count, mapCapacity));
     }
     return policy;

@@ -36,6 +36,6 @@ public enum EnforcementMode {
         return mode;
       }
     }
-    throw Refusal.invalid(field, "'" + text + "' is none of default, always, never");
+    throw Refusal.invalid(field, "'" + text + "' is not one of default, always, never");
   }
 }

@@ -57,7 +57,7 @@ public record PolicyLimits(long rules, long peers, long cidrs, long labels, long
     if (after > most && after > before) {
       throw Refusal.overLimit(
           "policy",
-          "all rules together would have %d %s, at most %d are held (--%s)"
+          "the rules would have %d %s in total, the limit is %d (--%s)"
               .formatted(after, what, most, option.name()));
     }
   }

@@ -75,7 +75,8 @@ public record PolicyQuery(LabelSet from, LabelSet to, List<Port> ports, boolean 
       final String port =
           NamedPort.name(text)
               .orElseThrow(
-                  () -> Refusal.invalid(field + ".name", "'" + text + "' is no name of a port"));
+                  () ->
+                      Refusal.invalid(field + ".name", "'" + text + "' is not a valid port name"));
       return new Port(name + "/" + port, protocols, 0, port);
     }
 
@@ -93,7 +94,8 @@ public record PolicyQuery(LabelSet from, LabelSet to, List<Port> ports, boolean 
         case "ANY" -> List.of(6, 17, 132);
         default ->
             throw Refusal.invalid(
-                field + ".protocol", "'" + name + "' is none of TCP, UDP, SCTP, ICMP, ICMPv6, ANY");
+                field + ".protocol",
+                "'" + name + "' is not one of TCP, UDP, SCTP, ICMP, ICMPv6, ANY");
       };
     }
 

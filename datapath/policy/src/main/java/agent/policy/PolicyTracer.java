@@ -118,7 +118,8 @@ final class PolicyTracer {
     return ReservedIdentity.identities().stream()
         .filter(identity -> identity.labels().equals(LabelSet.of(reserved.get())))
         .findFirst()
-        .orElseThrow(() -> Refusal.invalid(field, "'" + reserved.get() + "' is no identity"));
+        .orElseThrow(
+            () -> Refusal.invalid(field, "'" + reserved.get() + "' is not a reserved identity"));
   }
 
   private static boolean isName(Label label) {

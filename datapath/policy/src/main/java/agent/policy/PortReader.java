@@ -48,7 +48,7 @@ final class PortReader {
   List<PortTerm> read(String path, PeerRuleSpec spec) {
     if (spec.toPorts() != null && spec.icmps() != null) {
       throw Refusal.invalid(
-          path, "toPorts and icmps cannot stand in one element: use one for each");
+          path, "toPorts and icmps cannot be combined in one element: use one element for each");
     }
     if (spec.toPorts() != null) {
       return ports(path + ".toPorts", spec.toPorts());
@@ -63,7 +63,7 @@ final class PortReader {
       final String element = path + "[" + i + "]";
       final PortRuleSpec rule = RuleReader.present(element, rules.get(i));
       if (rule.unserved() != null && !rule.unserved().isEmpty()) {
-        throw Refusal.invalid(element + "." + rule.unserved().getFirst(), "not served yet");
+        throw Refusal.invalid(element + "." + rule.unserved().getFirst(), "is not supported yet");
       }
       final List<PortSpec> ports = RuleReader.present(element + ".ports", rule.ports());
       checkFilled(element + ".ports", ports, "ports");
@@ -83,7 +83,7 @@ final class PortReader {
   /** An empty list could be read as nothing or as everything, so it is refused. */
   private static void checkFilled(String path, List<?> list, String what) {
     if (list.isEmpty()) {
-      throw Refusal.invalid(path, "is empty: leave the field out to mean all " + what);
+      throw Refusal.invalid(path, "is empty: omit the field to match all " + what);
     }
   }
 
@@ -97,7 +97,7 @@ final class PortReader {
     final Optional<String> name = NamedPort.name(RuleReader.present(path + ".port", spec.port()));
     if (name.isPresent()) {
       if (spec.endPort() != null) {
-        throw Refusal.invalid(path + ".endPort", "a port by its name has no range: leave it out");
+        throw Refusal.invalid(path + ".endPort", "is not allowed with a port name");
       }
       return new PortTerm(
           protocol + "/" + name.get(),
@@ -111,7 +111,7 @@ final class PortReader {
       throw Refusal.invalid(
           path + ".endPort",
           first == 0
-              ? "port 0 means every port and has no range"
+              ? "is not allowed with port 0, which matches every port"
               : "'" + last + "' is not a port from " + first + " to " + HIGHEST);
     }
     final List<PortMatch> matches = new ArrayList<>();
@@ -138,10 +138,11 @@ final class PortReader {
           path + ".protocol",
           "'%s': %s"
               .formatted(
-                  protocol, isHttp ? "http rules need TCP" : "dns rules need UDP, TCP or ANY"));
+                  protocol,
+                  isHttp ? "http rules require TCP" : "dns rules require UDP, TCP or ANY"));
     }
     if (spec.port().equals("0")) {
-      throw Refusal.invalid(path + ".port", "'0': rules of requests need a port");
+      throw Refusal.invalid(path + ".port", "'0': http and dns rules require a port");
     }
     return new PortTerm(
         term.text() + " with " + requests.text(),
@@ -158,10 +159,10 @@ final class PortReader {
   private static void checkNoPort(String path, String protocol, PortSpec spec) {
     if (spec.port() != null && !spec.port().equals("0")) {
       throw Refusal.invalid(
-          path + ".port", "'" + spec.port() + "': " + protocol + " has no ports: leave it out");
+          path + ".port", "'" + spec.port() + "': " + protocol + " has no ports: omit the field");
     }
     if (spec.endPort() != null) {
-      throw Refusal.invalid(path + ".endPort", protocol + " has no ports: leave it out");
+      throw Refusal.invalid(path + ".endPort", protocol + " has no ports: omit the field");
     }
   }
 
@@ -178,7 +179,7 @@ final class PortReader {
                     path,
                     "'"
                         + text
-                        + "' is none of TCP, UDP, SCTP, ANY, "
+                        + "' is not one of TCP, UDP, SCTP, ANY, "
                         + String.join(", ", PORTLESS.keySet())));
   }
 
@@ -198,8 +199,10 @@ final class PortReader {
     throw Refusal.invalid(
         path,
         INTEGER.matcher(text).matches()
-            ? "'" + text + "' is not a port"
-            : "'" + text + "' is neither a port nor a service name (RFC 6335 section 5.1)");
+            ? "'" + text + "' is not a valid port"
+            : "'"
+                + text
+                + "' is neither a port number nor a valid service name (RFC 6335 section 5.1)");
   }
 
   private static List<PortTerm> icmps(String path, List<IcmpRuleSpec> rules) {
@@ -246,7 +249,7 @@ final class PortReader {
     if (named == null) {
       throw Refusal.invalid(
           path + ".type",
-          "'%s' is neither a number from 0 to 255 nor a message of %s: %s"
+          "'%s' is neither a number from 0 to 255 nor an ICMP message of %s: %s"
               .formatted(text, family, String.join(", ", names.keySet())));
     }
     return named;

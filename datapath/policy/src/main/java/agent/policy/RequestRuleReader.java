@@ -54,10 +54,10 @@ final class RequestRuleReader {
   static RequestRules read(
       String path, RequestRuleSpec spec, PolicyDirection direction, boolean deny) {
     if (deny) {
-      throw Refusal.invalid(path, "requests can be allowed, not denied");
+      throw Refusal.invalid(path, "is not allowed in deny rules");
     }
     if ((spec.http() == null) == (spec.dns() == null)) {
-      throw Refusal.invalid(path, "one of http and dns is wanted");
+      throw Refusal.invalid(path, "exactly one of http and dns is required");
     }
     if (spec.http() != null) {
       final String field = path + ".http";
@@ -66,7 +66,7 @@ final class RequestRuleReader {
     }
     final String field = path + ".dns";
     if (direction != PolicyDirection.EGRESS) {
-      throw Refusal.invalid(field, "names can stand in egress only");
+      throw Refusal.invalid(field, "is allowed in egress rules only");
     }
     checkCount(field, spec.dns(), "names", MOST_RULES);
     return new RequestRules(RedirectKind.DNS, List.of(), names(field, spec.dns()));
@@ -74,18 +74,17 @@ final class RequestRuleReader {
 
   private static void checkCount(String path, List<?> list, String what, int most) {
     if (list.isEmpty()) {
-      throw Refusal.invalid(path, "is empty: leave the field out to mean all " + what);
+      throw Refusal.invalid(path, "is empty: omit the field to match all " + what);
     }
     if (list.size() > most) {
-      throw Refusal.invalid(
-          path, "has %d elements, at most %d are read".formatted(list.size(), most));
+      throw Refusal.invalid(path, "has %d elements, the limit is %d".formatted(list.size(), most));
     }
   }
 
   /** Reads {@code matchName} or {@code matchPattern}. */
   static NamePattern name(String path, FqdnSpec spec) {
     if ((spec.matchName() == null) == (spec.matchPattern() == null)) {
-      throw Refusal.invalid(path, "one of matchName and matchPattern is wanted");
+      throw Refusal.invalid(path, "exactly one of matchName and matchPattern is required");
     }
     return spec.matchName() != null
         ? NamePattern.ofName(path + ".matchName", spec.matchName())
@@ -161,7 +160,7 @@ final class RequestRuleReader {
       RuleReader.present(path + ".value", value);
       if (FIXED.contains(name.toLowerCase(Locale.ROOT))) {
         throw Refusal.invalid(
-            path + ".name", "'" + name + "' belongs to the connection: it cannot be changed");
+            path + ".name", "'" + name + "' is a header of the connection and cannot be changed");
       }
     }
     changes.add(new HeaderChange(action, name, value));
@@ -173,19 +172,19 @@ final class RequestRuleReader {
         return action;
       }
     }
-    throw Refusal.invalid(path, "'" + text + "' is none of LOG, ADD, DELETE, REPLACE");
+    throw Refusal.invalid(path, "'" + text + "' is not one of LOG, ADD, DELETE, REPLACE");
   }
 
   private static String headerName(String path, String text) {
     if (text.length() > LONGEST_HEADER || !TOKEN.matcher(text).matches()) {
-      throw Refusal.invalid(path, "'" + shown(text) + "' is not the name of a header field");
+      throw Refusal.invalid(path, "'" + shown(text) + "' is not a valid header name");
     }
     return text;
   }
 
   private static String headerValue(String path, String text) {
     if (text.length() > LONGEST_HEADER || !VALUE.matcher(text).matches()) {
-      throw Refusal.invalid(path, "'" + shown(text) + "' is not the value of a header field");
+      throw Refusal.invalid(path, "'" + shown(text) + "' is not a valid header value");
     }
     return text;
   }

@@ -82,8 +82,7 @@ final class RequestWarnings {
           path + ".path",
           "'"
               + rule.path()
-              + "' matches no path: each begins with / and is judged in its normal"
-              + " form");
+              + "' matches no path: paths begin with / and are normalized before matching");
     }
     final Expression host = expression(rule.host(), true);
     if (host != null && !host.matchesSome(AUTHORITY)) {
@@ -117,7 +116,7 @@ final class RequestWarnings {
   private void header(String path, String name, String value, Map<String, String> wanted) {
     final String key = name.toLowerCase(Locale.ROOT);
     if (REMOVED.contains(key)) {
-      warn(path, "'" + name + "' is removed from requests before rules see them");
+      warn(path, "'" + name + "' is removed from requests before rules are evaluated");
     }
     final String other = value == null ? null : wanted.putIfAbsent(key, value);
     if (other != null && !other.equals(value)) {

@@ -33,11 +33,11 @@ final class SectionReader {
 
   Section read(PeerRuleSpec spec) {
     if (spec.unserved() != null && !spec.unserved().isEmpty()) {
-      throw Refusal.invalid(path + "." + spec.unserved().getFirst(), "not served yet");
+      throw Refusal.invalid(path + "." + spec.unserved().getFirst(), "is not supported yet");
     }
     if (deny && spec.isEmpty()) {
       throw Refusal.invalid(
-          path, "names nothing that is denied; " + name("Entities") + ": [all] means everything");
+          path, "has no peers to deny; use " + name("Entities") + ": [all] to deny everything");
     }
     checkPeers(spec);
     final List<PeerSelector> outsiders = new ArrayList<>();
@@ -80,7 +80,9 @@ final class SectionReader {
     addNamed(named, "Services", spec.services());
     if (named.size() > 1) {
       throw Refusal.invalid(
-          path, String.join(" and ", named) + " cannot stand in one element: use one for each");
+          path,
+          String.join(" and ", named)
+              + " cannot be combined in one element: use one element for each");
     }
   }
 
@@ -113,7 +115,7 @@ final class SectionReader {
   /** An address of a name that is not known would pass a rule that denies the name. */
   private List<FqdnSelector> fqdns(List<FqdnSpec> specs) {
     if (specs != null && deny) {
-      throw Refusal.invalid(field("FQDNs"), "names can be allowed, not denied");
+      throw Refusal.invalid(field("FQDNs"), "is not allowed in deny rules");
     }
     final List<FqdnSelector> selectors = new ArrayList<>();
     for (int i = 0; specs != null && i < specs.size(); i++) {
@@ -149,7 +151,7 @@ final class SectionReader {
       final String field = path + "[" + i + "]";
       final Prefix hole = prefix(field, texts.get(i));
       if (!prefix.covers(hole) || hole.equals(prefix)) {
-        throw Refusal.invalid(field, hole + " is not a part of " + prefix);
+        throw Refusal.invalid(field, hole + " is not within " + prefix);
       }
       holes.add(hole);
     }
@@ -167,7 +169,7 @@ final class SectionReader {
       final String field = field("Entities") + "[" + i + "]";
       entities.add(
           Entity.named(RuleReader.present(field, name))
-              .orElseThrow(() -> Refusal.invalid(field, "'" + name + "' is not an entity")));
+              .orElseThrow(() -> Refusal.invalid(field, "'" + name + "' is not a valid entity")));
     }
     return entities;
   }

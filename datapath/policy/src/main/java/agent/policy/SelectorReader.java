@@ -63,7 +63,7 @@ final class SelectorReader {
         return operator;
       }
     }
-    throw Refusal.invalid(path, "'" + text + "' is none of In, NotIn, Exists, DoesNotExist");
+    throw Refusal.invalid(path, "'" + text + "' is not one of In, NotIn, Exists, DoesNotExist");
   }
 
   private static Requirement requirement(

@@ -329,7 +329,7 @@ class NamedPortsTest {
         assertThrows(Refusal.class, () -> trace(PolicyQuery.Port.named("p", "http", "UDP")))
             .getMessage());
     assertEquals(
-        "p.name: 'a_b' is no name of a port",
+        "p.name: 'a_b' is not a valid port name",
         assertThrows(Refusal.class, () -> PolicyQuery.Port.named("p", "a_b", null)).getMessage());
     assertEquals(
         "p.name: 'http': ICMP has no ports",

@@ -359,7 +359,7 @@ class PolicyEngineTest {
     final RuleSpec range = ingress(WEB, on(entities("host"), new PortSpec("1", 65535, "TCP")));
     final Refusal refusal = assertThrows(Refusal.class, () -> add(small, List.of(range), false));
     assertEquals(
-        "policy: endpoint 1 needs 17 policy map entries, a policy map holds 16"
+        "policy: endpoint 1 requires 17 policy map entries, the limit is 16"
             + " (--bpf-policy-map-max)",
         refusal.getMessage());
     assertEquals(Refusal.Kind.EXHAUSTED, refusal.kind());

@@ -118,7 +118,7 @@ class PolicyEntriesTest {
   @Test
   void shouldRefuseADenyThatNamesNothing() {
     assertEquals(
-        "[0].ingressDeny[0]: names nothing that is denied; fromEntities: [all] means everything",
+        "[0].ingressDeny[0]: has no peers to deny; use fromEntities: [all] to deny everything",
         assertThrows(
                 Refusal.class, () -> RuleReader.read(0, ingressDeny(WEB, PeerRuleSpec.NO_PEER)))
             .getMessage());

@@ -257,7 +257,7 @@ class PolicyTracerTest {
     assertThrows(Refusal.class, () -> PolicyQuery.Port.of("p", 256, "ICMP"));
     assertEquals(0, PolicyQuery.Port.of("p", 0, "ICMPv6").number());
     assertEquals(
-        "from.labels: 'reserved:nothing' is no identity",
+        "from.labels: 'reserved:nothing' is not a reserved identity",
         assertThrows(Refusal.class, () -> passes("reserved:nothing", "app=web", 80)).getMessage());
     assertEquals(
         "to.labels: '10.0.0.0/33' is not a CIDR: its length is not between 0 and 32",

@@ -61,59 +61,57 @@ class RequestRuleReaderTest {
     return Stream.of(
         Arguments.of(
             new RequestRuleSpec(List.of(), null),
-            "http: is empty: leave the field out to mean all requests"),
+            "http: is empty: omit the field to match all requests"),
         Arguments.of(rules((HttpSpec) null), "http[0]: is missing"),
         Arguments.of(
             new RequestRuleSpec(Collections.nCopies(257, headers("X-A")), null),
-            "http: has 257 elements, at most 256 are read"),
+            "http: has 257 elements, the limit is 256"),
         Arguments.of(
             rules(headers("X-A"), new HttpSpec("GET", "/a(", null, null, null)),
-            "http[1].path: '/a(' is not an expression: missing closing )"),
+            "http[1].path: '/a(' is not a valid regular expression: missing closing )"),
         Arguments.of(
             rules(new HttpSpec("(?=x)", null, null, null, null)),
-            "http[0].method: '(?=x)' is not an expression: invalid or unsupported Perl syntax"),
+            "http[0].method: '(?=x)' is not a valid regular expression: invalid or unsupported Perl syntax"),
         Arguments.of(
             rules(new HttpSpec(null, null, "", null, null)),
-            "http[0].host: is empty: leave the field out to mean every value"),
+            "http[0].host: is empty: omit the field to match every value"),
         Arguments.of(
             rules(new HttpSpec(null, "a".repeat(4097), null, null, null)),
-            "http[0].path: has 4097 characters, at most 4096 are read"),
+            "http[0].path: has 4097 characters, the limit is 4096"),
         Arguments.of(
             rules(new HttpSpec(null, "((a{100}){100}){100}", null, null, null)),
-            "http[0].path: the expression is too large: more than 1024 states, of which counted"
-                + " repetitions make many"),
+            "http[0].path: the expression is too large: more than 1024 states; counted"
+                + " repetitions add many"),
         Arguments.of(
             rules(new HttpSpec(null, "(".repeat(51) + "a" + ")".repeat(51), null, null, null)),
-            "http[0].path: the expression is too large: more than 50 groups are in each other"),
+            "http[0].path: the expression is too large: more than 50 nested groups"),
         Arguments.of(
-            rules(headers()),
-            "http[0].headers: is empty: leave the field out to mean all requests"),
+            rules(headers()), "http[0].headers: is empty: omit the field to match all requests"),
         Arguments.of(rules(headers((String) null)), "http[0].headers[0]: is missing"),
         Arguments.of(
             rules(headers("X-A", "X A: 1")),
-            "http[0].headers[1]: 'X A' is not the name of a header field"),
-        Arguments.of(
-            rules(headers(": 1")), "http[0].headers[0]: '' is not the name of a header field"),
+            "http[0].headers[1]: 'X A' is not a valid header name"),
+        Arguments.of(rules(headers(": 1")), "http[0].headers[0]: '' is not a valid header name"),
         Arguments.of(
             rules(headers("X-A: 1\r\nX-B: 2")),
-            "http[0].headers[0]: '1\r\nX-B: 2' is not the value of a header field"),
+            "http[0].headers[0]: '1\r\nX-B: 2' is not a valid header value"),
         Arguments.of(
             rules(headerMatch(null, "1", null)), "http[0].headerMatches[0].name: is missing"),
         Arguments.of(
             rules(headerMatch("X-A", "1\u0000", "LOG")),
-            "http[0].headerMatches[0].value: '1\u0000' is not the value of a header field"),
+            "http[0].headerMatches[0].value: '1\u0000' is not a valid header value"),
         Arguments.of(
             rules(headerMatch("X-A", " 1", "LOG")),
-            "http[0].headerMatches[0].value: ' 1' is not the value of a header field"),
+            "http[0].headerMatches[0].value: ' 1' is not a valid header value"),
         Arguments.of(
             rules(headerMatch("X-A", "1", "log")),
-            "http[0].headerMatches[0].mismatch: 'log' is none of LOG, ADD, DELETE, REPLACE"),
+            "http[0].headerMatches[0].mismatch: 'log' is not one of LOG, ADD, DELETE, REPLACE"),
         Arguments.of(
             rules(headerMatch("X-A", null, "ADD")), "http[0].headerMatches[0].value: is missing"),
         Arguments.of(
             rules(headerMatch("Content-length", "1", "REPLACE")),
-            "http[0].headerMatches[0].name: 'Content-length' belongs to the connection: it cannot"
-                + " be changed"),
+            "http[0].headerMatches[0].name: 'Content-length' is a header of the connection"
+                + " and cannot be changed"),
         Arguments.of(
             rules(headerMatches((HeaderMatchSpec) null)), "http[0].headerMatches[0]: is missing"));
   }
@@ -131,15 +129,15 @@ class RequestRuleReaderTest {
 
   static Stream<Arguments> badDns() {
     return Stream.of(
-        Arguments.of(dns(), "dns: is empty: leave the field out to mean all names"),
+        Arguments.of(dns(), "dns: is empty: omit the field to match all names"),
         Arguments.of(dns("a b"), "dns[0].matchName: 'a b' is not a DNS name"),
         Arguments.of(dns("a", "*..b"), "dns[1].matchPattern: '*..b' is not a pattern of DNS names"),
         Arguments.of(
             new RequestRuleSpec(null, List.of(new FqdnSpec("a", "*"))),
-            "dns[0]: one of matchName and matchPattern is wanted"),
+            "dns[0]: exactly one of matchName and matchPattern is required"),
         Arguments.of(
             new RequestRuleSpec(null, List.of(new FqdnSpec(null, null))),
-            "dns[0]: one of matchName and matchPattern is wanted"));
+            "dns[0]: exactly one of matchName and matchPattern is required"));
   }
 
   @ParameterizedTest
@@ -152,21 +150,21 @@ class RequestRuleReaderTest {
 
   static Stream<Arguments> badPorts() {
     return Stream.of(
-        Arguments.of(http("GET", null), udp(80), "protocol: 'UDP': http rules need TCP"),
+        Arguments.of(http("GET", null), udp(80), "protocol: 'UDP': http rules require TCP"),
         Arguments.of(
             http("GET", null),
             new PortSpec("80", null, null),
-            "protocol: 'ANY': http rules need TCP"),
+            "protocol: 'ANY': http rules require TCP"),
         Arguments.of(
             http("GET", null),
             new PortSpec(null, null, "ICMP"),
-            "protocol: 'ICMP': http rules need TCP"),
-        Arguments.of(http("GET", null), tcp(0), "port: '0': rules of requests need a port"),
+            "protocol: 'ICMP': http rules require TCP"),
+        Arguments.of(http("GET", null), tcp(0), "port: '0': http and dns rules require a port"),
         Arguments.of(
             dns("a"),
             new PortSpec("53", null, "SCTP"),
-            "protocol: 'SCTP': dns rules need UDP, TCP or ANY"),
-        Arguments.of(dns("a"), udp(0), "port: '0': rules of requests need a port"));
+            "protocol: 'SCTP': dns rules require UDP, TCP or ANY"),
+        Arguments.of(dns("a"), udp(0), "port: '0': http and dns rules require a port"));
   }
 
   @ParameterizedTest
@@ -183,14 +181,14 @@ class RequestRuleReaderTest {
     final RequestRuleSpec both = new RequestRuleSpec(http("GET", null).http(), dns("a").dns());
     for (final RequestRuleSpec rules : List.of(none, both)) {
       assertEquals(
-          "[0].egress[0].toPorts[0].rules: one of http and dns is wanted",
+          "[0].egress[0].toPorts[0].rules: exactly one of http and dns is required",
           refusal(egress(SelectorSpec.ALL, on(PeerRuleSpec.ALL, rules, WEB))));
     }
     assertEquals(
-        "[0].ingress[0].toPorts[0].rules.dns: names can stand in egress only",
+        "[0].ingress[0].toPorts[0].rules.dns: is allowed in egress rules only",
         refusal(ingress(SelectorSpec.ALL, on(PeerRuleSpec.ALL, dns("a"), NAMES))));
     assertEquals(
-        "[0].egressDeny[0].toPorts[0].rules: requests can be allowed, not denied",
+        "[0].egressDeny[0].toPorts[0].rules: is not allowed in deny rules",
         refusal(
             new RuleSpec(
                 SelectorSpec.ALL,
@@ -201,7 +199,7 @@ class RequestRuleReaderTest {
                 null,
                 null)));
     assertEquals(
-        "[0].ingressDeny[0].toPorts[0].rules: requests can be allowed, not denied",
+        "[0].ingressDeny[0].toPorts[0].rules: is not allowed in deny rules",
         refusal(
             new RuleSpec(
                 SelectorSpec.ALL,

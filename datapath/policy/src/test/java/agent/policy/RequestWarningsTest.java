@@ -101,7 +101,7 @@ class RequestWarningsTest {
   void shouldNameHeadersThatNoRequestCanHave() {
     assertEquals(
         List.of(
-            HTTP + "headers[0]: 'Connection' is removed from requests before rules see them",
+            HTTP + "headers[0]: 'Connection' is removed from requests before rules are evaluated",
             HTTP + "headerMatches[0]: 'x-a' cannot have two values: '1' and '2'"),
         warnings(
             new HttpSpec(

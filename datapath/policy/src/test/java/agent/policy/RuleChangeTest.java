@@ -237,25 +237,25 @@ class RuleChangeTest {
     add(limited, List.of(ingress(WEB), named(ingress(DB), "n", "1")), false);
     assertOverLimit(
         limited,
-        "policy: all rules together would have 4 rules, at most 3 are held (--max-policy-rules)",
+        "policy: the rules would have 4 rules in total, the limit is 3 (--max-policy-rules)",
         egress(WEB),
         egress(DB));
     assertOverLimit(
         limited,
-        "policy: all rules together would have 6 peers and ports, at most 5 are held"
+        "policy: the rules would have 6 peers and ports in total, the limit is 5"
             + " (--max-policy-peers)",
         ingress(WEB, endpoints(labels("a", "1"), labels("a", "2"), labels("a", "3"), DB, WEB)));
     assertOverLimit(
         limited,
-        "policy: all rules together would have 5 CIDRs, at most 4 are held (--max-policy-cidrs)",
+        "policy: the rules would have 5 CIDRs in total, the limit is 4 (--max-policy-cidrs)",
         ingress(WEB, cidrs("10.0.0.0/8", "11.0.0.0/8", "12.0.0.0/8", "13.0.0.0/8", "14.0.0.0/8")));
     assertOverLimit(
         limited,
-        "policy: all rules together would have 7 labels, at most 6 are held (--max-policy-labels)",
+        "policy: the rules would have 7 labels in total, the limit is 6 (--max-policy-labels)",
         named(ingress(WEB, endpoints(DB, WEB)), "n", "2"));
     assertOverLimit(
         limited,
-        "policy: all rules together would have 219 characters, at most 200 are held"
+        "policy: the rules would have 219 characters in total, the limit is 200"
             + " (--max-policy-text)",
         new RuleSpec(WEB, List.of(), null, null, null, null, "x".repeat(200)));
     final int saves = store.saves;

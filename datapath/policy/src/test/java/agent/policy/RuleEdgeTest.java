@@ -60,7 +60,7 @@ class RuleEdgeTest {
     assertEquals(
         List.of(host(132, 65535)), entries(on(HOST, new PortSpec("65535", 65535, "SCTP"))));
     assertEquals(
-        "[0].ingress[0].toPorts[0].ports[0].port: '65536' is not a port",
+        "[0].ingress[0].toPorts[0].ports[0].port: '65536' is not a valid port",
         refused(on(HOST, new PortSpec("65536", null, "TCP"))));
     assertEquals(
         "[0].ingress[0].toPorts[0].ports[0].endPort: '65536' is not a port from 65535 to 65535",
@@ -166,13 +166,13 @@ class RuleEdgeTest {
   @Test
   void shouldRefuseListsThatCouldBeReadAsNothingOrAsEverything() {
     assertEquals(
-        "[0].ingress[0].icmps: is empty: leave the field out to mean all traffic",
+        "[0].ingress[0].icmps: is empty: omit the field to match all traffic",
         refused(new PeerRuleSpec(null, null, null, null, null, null, List.of(), null, null, null)));
     assertEquals(
-        "[0].ingress[0].toPorts: is empty: leave the field out to mean all ports",
+        "[0].ingress[0].toPorts: is empty: omit the field to match all ports",
         refused(new PeerRuleSpec(null, null, null, null, null, List.of(), null, null, null, null)));
     assertEquals(
-        "[0].ingress[0].toPorts[0].ports: is empty: leave the field out to mean all ports",
+        "[0].ingress[0].toPorts[0].ports: is empty: omit the field to match all ports",
         refused(on(HOST)));
   }
 
@@ -181,7 +181,7 @@ class RuleEdgeTest {
     final List<String> cidr = List.of("10.0.0.0/8");
     final List<CidrSetSpec> set = List.of(new CidrSetSpec("10.0.0.0/8", List.of()));
     final List<String> host = List.of("host");
-    final String end = " cannot stand in one element: use one for each";
+    final String end = " cannot be combined in one element: use one element for each";
     assertEquals(
         "[0].ingress[0]: fromCIDR and fromCIDRSet" + end,
         refused(new PeerRuleSpec(null, null, cidr, set, null, null, null, null, null, null)));

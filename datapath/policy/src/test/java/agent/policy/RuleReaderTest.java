@@ -61,10 +61,10 @@ class RuleReaderTest {
         Arguments.of(cidrs("example.org"), "fromCIDR[0]: 'example.org' is not a CIDR"),
         Arguments.of(
             cidrSet("10.0.0.0/8", "10.1.0.0/16", "11.0.0.0/16"),
-            "fromCIDRSet[0].except[1]: 11.0.0.0/16 is not a part of 10.0.0.0/8"),
+            "fromCIDRSet[0].except[1]: 11.0.0.0/16 is not within 10.0.0.0/8"),
         Arguments.of(
             cidrSet("10.0.0.0/8", "10.0.0.0/8"),
-            "fromCIDRSet[0].except[0]: 10.0.0.0/8 is not a part of 10.0.0.0/8"),
+            "fromCIDRSet[0].except[0]: 10.0.0.0/8 is not within 10.0.0.0/8"),
         Arguments.of(
             new PeerRuleSpec(
                 null,
@@ -78,13 +78,13 @@ class RuleReaderTest {
                 null,
                 null),
             "fromCIDRSet[0].cidr: is missing"),
-        Arguments.of(entities("world", "mars"), "fromEntities[1]: 'mars' is not an entity"),
+        Arguments.of(entities("world", "mars"), "fromEntities[1]: 'mars' is not a valid entity"),
         Arguments.of(
             endpoints(labels("k8s:", "x")),
-            "fromEndpoints[0].matchLabels.k8s:: 'k8s:=x' is not a label: it has no key"),
+            "fromEndpoints[0].matchLabels.k8s:: 'k8s:=x' is not a valid label: the key is missing"),
         Arguments.of(
             endpoints(expression("app", "Like", "x")),
-            "fromEndpoints[0].matchExpressions[0].operator: 'Like' is none of In, NotIn, Exists, DoesNotExist"),
+            "fromEndpoints[0].matchExpressions[0].operator: 'Like' is not one of In, NotIn, Exists, DoesNotExist"),
         Arguments.of(
             endpoints(expression("app", "In")),
             "fromEndpoints[0].matchExpressions[0].values: In needs at least one value"),
@@ -93,7 +93,7 @@ class RuleReaderTest {
             "fromEndpoints[0].matchExpressions[0].values: Exists takes no values"),
         Arguments.of(
             endpoints(expression("", "Exists")),
-            "fromEndpoints[0].matchExpressions[0].key: 'any:' is not a label: it has no key"),
+            "fromEndpoints[0].matchExpressions[0].key: 'any:' is not a valid label: the key is missing"),
         Arguments.of(
             endpoints(new SelectorSpec(null, Arrays.asList((ExpressionSpec) null))),
             "fromEndpoints[0].matchExpressions[0]: is missing"));
@@ -112,14 +112,14 @@ class RuleReaderTest {
             "toPorts[0].ports[0].port: '99999999999999' is not a port"),
         Arguments.of(
             on(PeerRuleSpec.ALL, new PortSpec("http-", null, "TCP")),
-            "toPorts[0].ports[0].port: 'http-' is neither a port nor a service name (RFC 6335"
+            "toPorts[0].ports[0].port: 'http-' is neither a port number nor a valid service name (RFC 6335"
                 + " section 5.1)"),
         Arguments.of(
             on(PeerRuleSpec.ALL, new PortSpec("http", 81, "TCP")),
-            "toPorts[0].ports[0].endPort: a port by its name has no range: leave it out"),
+            "toPorts[0].ports[0].endPort: is not allowed with a port name"),
         Arguments.of(
             on(PeerRuleSpec.ALL, new PortSpec("http", null, "VRRP")),
-            "toPorts[0].ports[0].port: 'http': VRRP has no ports: leave it out"),
+            "toPorts[0].ports[0].port: 'http': VRRP has no ports: omit the field"),
         Arguments.of(
             on(PeerRuleSpec.ALL, new PortSpec(null, null, "TCP")),
             "toPorts[0].ports[0].port: is missing"),
@@ -131,17 +131,17 @@ class RuleReaderTest {
             "toPorts[0].ports[0].endPort: '65536' is not a port from 80 to 65535"),
         Arguments.of(
             on(PeerRuleSpec.ALL, new PortSpec("0", 9, "TCP")),
-            "toPorts[0].ports[0].endPort: port 0 means every port and has no range"),
+            "toPorts[0].ports[0].endPort: is not allowed with port 0, which matches every port"),
         Arguments.of(
             on(PeerRuleSpec.ALL, new PortSpec("80", null, "GRE")),
-            "toPorts[0].ports[0].protocol: 'GRE' is none of TCP, UDP, SCTP, ANY, ICMP, ICMPv6,"
+            "toPorts[0].ports[0].protocol: 'GRE' is not one of TCP, UDP, SCTP, ANY, ICMP, ICMPv6,"
                 + " VRRP, IGMP"),
         Arguments.of(
             on(PeerRuleSpec.ALL, new PortSpec("8", null, "icmp")),
-            "toPorts[0].ports[0].port: '8': ICMP has no ports: leave it out"),
+            "toPorts[0].ports[0].port: '8': ICMP has no ports: omit the field"),
         Arguments.of(
             on(PeerRuleSpec.ALL, new PortSpec("0", 9, "VRRP")),
-            "toPorts[0].ports[0].endPort: VRRP has no ports: leave it out"),
+            "toPorts[0].ports[0].endPort: VRRP has no ports: omit the field"),
         Arguments.of(
             on(PeerRuleSpec.ALL, new PortSpec(null, null, null)),
             "toPorts[0].ports[0].port: is missing"));
@@ -149,15 +149,15 @@ class RuleReaderTest {
 
   static Stream<Arguments> badPortRules() {
     return Stream.of(
-        Arguments.of(ports(List.of()), "toPorts: is empty: leave the field out to mean all ports"),
+        Arguments.of(ports(List.of()), "toPorts: is empty: omit the field to match all ports"),
         Arguments.of(ports(List.of(new PortRuleSpec(null, null))), "toPorts[0].ports: is missing"),
         Arguments.of(
             ports(List.of(new PortRuleSpec(List.of(tcp(80)), List.of("listener")))),
-            "toPorts[0].listener: not served yet"),
+            "toPorts[0].listener: is not supported yet"),
         Arguments.of(
             new PeerRuleSpec(
                 null, null, null, null, null, null, null, List.of("later"), null, null),
-            "later: not served yet"),
+            "later: is not supported yet"),
         Arguments.of(
             on(PeerRuleSpec.ALL, new IcmpRuleSpec(List.of(new IcmpFieldSpec("IPv4", "256")))),
             "icmps[0].fields[0].type: '256' is not a message type from 0 to 255"),
@@ -175,7 +175,7 @@ class RuleReaderTest {
             "icmps[0].fields[0].family: 'IPX' is neither IPv4 nor IPv6"),
         Arguments.of(
             on(PeerRuleSpec.ALL, new IcmpRuleSpec(List.of())),
-            "icmps[0].fields: is empty: leave the field out to mean all traffic"));
+            "icmps[0].fields: is empty: omit the field to match all traffic"));
   }
 
   private static SelectorSpec expression(String key, String operator, String... values) {
@@ -208,10 +208,10 @@ class RuleReaderTest {
             fqdns("a.b", "*..x"), "toFQDNs[1].matchPattern: '*..x' is not a pattern of DNS names"),
         Arguments.of(
             named(new FqdnSpec(null, null)),
-            "toFQDNs[0]: one of matchName and matchPattern is wanted"),
+            "toFQDNs[0]: exactly one of matchName and matchPattern is required"),
         Arguments.of(
             named(new FqdnSpec("a.b", "*.b")),
-            "toFQDNs[0]: one of matchName and matchPattern is wanted"),
+            "toFQDNs[0]: exactly one of matchName and matchPattern is required"),
         Arguments.of(named((FqdnSpec) null), "toFQDNs[0]: is missing"));
   }
 
@@ -229,7 +229,7 @@ class RuleReaderTest {
   @Test
   void shouldRefuseNamesBesideOtherPeersAndInDenies() {
     assertEquals(
-        "[0].egress[0]: toCIDR and toFQDNs cannot stand in one element: use one for each",
+        "[0].egress[0]: toCIDR and toFQDNs cannot be combined in one element: use one element for each",
         refusal(
             egress(
                 SelectorSpec.ALL,
@@ -245,7 +245,7 @@ class RuleReaderTest {
                     List.of(new FqdnSpec("a.b", null)),
                     null))));
     assertEquals(
-        "[0].egressDeny[0].toFQDNs: names can be allowed, not denied",
+        "[0].egressDeny[0].toFQDNs: is not allowed in deny rules",
         refusal(
             new RuleSpec(SelectorSpec.ALL, null, null, null, List.of(fqdns("a.b")), null, null)));
   }
@@ -265,7 +265,7 @@ class RuleReaderTest {
             null,
             null);
     assertEquals(
-        "[0].ingress[0]: fromEndpoints and fromCIDR cannot stand in one element: use one for each",
+        "[0].ingress[0]: fromEndpoints and fromCIDR cannot be combined in one element: use one element for each",
         refusal(ingress(SelectorSpec.ALL, both)));
     final PeerRuleSpec icmpAndPorts =
         new PeerRuleSpec(
@@ -280,7 +280,7 @@ class RuleReaderTest {
             null,
             null);
     assertEquals(
-        "[0].ingress[0]: toPorts and icmps cannot stand in one element: use one for each",
+        "[0].ingress[0]: toPorts and icmps cannot be combined in one element: use one element for each",
         refusal(ingress(SelectorSpec.ALL, icmpAndPorts)));
   }
 
@@ -309,10 +309,10 @@ class RuleReaderTest {
     assertEquals(
         "[0].labels[0].key: is missing", refusal(withLabels(new LabelSpec(null, "x", null))));
     assertEquals(
-        "[0].labels[1]: 'a:b:k' is not a label: 'a:b' is not a source",
+        "[0].labels[1]: 'a:b:k' is not a valid label: 'a:b' is not a valid source",
         refusal(withLabels(new LabelSpec("k", null, null), new LabelSpec("k", null, "a:b"))));
     assertEquals(
-        "[0].labels: 'unspec:k=1' and 'unspec:k=2' contradict each other",
+        "[0].labels: conflicting labels 'unspec:k=1' and 'unspec:k=2'",
         refusal(withLabels(new LabelSpec("k", "1", null), new LabelSpec("k", "2", ""))));
   }
 

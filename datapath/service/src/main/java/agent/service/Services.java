@@ -177,7 +177,7 @@ public final class Services {
    * @throws Refusal NOT_FOUND where there is none, UNAVAILABLE where its record cannot be read
    */
   public Service get(int id) {
-    return find(id).orElseThrow(() -> Refusal.notFound("id", "there is no service " + id));
+    return find(id).orElseThrow(() -> Refusal.notFound("id", "service " + id + " does not exist"));
   }
 
   private Optional<Service> find(int id) {
@@ -346,7 +346,7 @@ public final class Services {
   private void removeAll(int id) {
     final Service service = services.get(id);
     if (service == null && !unreadable.containsKey(id)) {
-      throw Refusal.notFound("id", "there is no service " + id);
+      throw Refusal.notFound("id", "service " + id + " does not exist");
     }
     store.remove(id);
     unreadable.remove(id);
@@ -383,7 +383,8 @@ public final class Services {
       } else if (owner != service.id()) {
         taken.forEach(listeners::remove);
         throw Refusal.conflict(
-            "frontend-address", service.frontend() + " is the frontend of service " + owner);
+            "frontend-address",
+            service.frontend() + " is already the frontend of service " + owner);
       }
     }
     return taken;

@@ -443,7 +443,8 @@ class ServicesTest {
     final Refusal refusal = refused(() -> services.put(service(2, overlapping)));
     assertEquals(Refusal.Kind.CONFLICT, refusal.kind());
     assertEquals(
-        "frontend-address: 10.96.0.1:53/UDP is the frontend of service 1", refusal.getMessage());
+        "frontend-address: 10.96.0.1:53/UDP is already the frontend of service 1",
+        refusal.getMessage());
     assertEquals(Set.of(1), datapath.held.keySet());
     refused(() -> services.put(service(3, new Frontend(NAMES.address(), 53, ServiceProtocol.ANY))));
     services.put(service(4, new Frontend(NAMES.address(), 54, ServiceProtocol.UDP)));
@@ -617,7 +618,8 @@ class ServicesTest {
     final Refusal refusal = refused(() -> services.put(service(6, NAMES)));
     assertEquals(Refusal.Kind.CONFLICT, refusal.kind());
     assertEquals(
-        "frontend-address: 10.96.0.1:53/ANY is the frontend of service 5", refusal.getMessage());
+        "frontend-address: 10.96.0.1:53/ANY is already the frontend of service 5",
+        refusal.getMessage());
     assertEquals(Set.of(1), datapath.held.keySet());
     services.put(service(6, new Frontend(NAMES.address(), NAMES.port(), ServiceProtocol.TCP)));
     services.remove(6);
@@ -637,7 +639,7 @@ class ServicesTest {
 
   @Test
   void shouldNameAServiceThatIsNotThere() {
-    assertEquals("id: there is no service 3", refused(() -> services.get(3)).getMessage());
+    assertEquals("id: service 3 does not exist", refused(() -> services.get(3)).getMessage());
     assertEquals(Refusal.Kind.NOT_FOUND, refused(() -> services.remove(3)).kind());
   }
 

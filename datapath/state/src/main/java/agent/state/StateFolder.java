@@ -165,8 +165,8 @@ final class StateFolder<T> {
   }
 
   /**
-   * Renames a document durably; there is none of that name. One that is missing is missed under the
-   * other name then.
+   * Renames a document durably; there is not one of that name. One that is missing is missed under
+   * the other name then.
    *
    * @throws OperationException where it could not be renamed; it has its name
    */

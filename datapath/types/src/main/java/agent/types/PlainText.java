@@ -36,7 +36,7 @@ public final class PlainText {
    */
   public static String checked(String field, String text) {
     if (text != null && !isPlain(text)) {
-      throw Refusal.invalid(field, "holds a control or bidirectional character");
+      throw Refusal.invalid(field, "contains a control or bidirectional character");
     }
     return text;
   }

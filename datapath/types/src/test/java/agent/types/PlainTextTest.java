@@ -28,7 +28,7 @@ class PlainTextTest {
     assertEquals("web", PlainText.checked("name", "web"));
     assertNull(PlainText.checked("name", null));
     assertEquals(
-        "name: holds a control or bidirectional character",
+        "name: contains a control or bidirectional character",
         assertThrows(Refusal.class, () -> PlainText.checked("name", "w\u202eeb")).getMessage());
   }
 }

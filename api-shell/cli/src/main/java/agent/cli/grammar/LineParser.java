@@ -139,7 +139,7 @@ public final class LineParser<A> {
     if (!option.choices().isEmpty() && option.choices().stream().noneMatch(c -> fits(c, value))) {
       throw new UsageException(
           line.commandPath(),
-          "%s: '%s' is none of %s%s"
+          "%s: '%s' is not one of %s%s"
               .formatted(
                   option.name(),
                   value,
@@ -191,7 +191,7 @@ public final class LineParser<A> {
     if (!spec.choices().isEmpty() && !spec.choices().contains(word)) {
       throw new UsageException(
           line.commandPath(),
-          "'%s' is none of %s%s"
+          "'%s' is not one of %s%s"
               .formatted(
                   word, String.join(", ", spec.choices()), Suggestion.of(word, spec.choices())));
     }

@@ -127,10 +127,10 @@ class LineParserTest {
         "status --watch | prog status | there is no option '--watch'",
         "status -H | prog status | --host needs a value: ADDRESS",
         "endpoint list --watch=1 | prog endpoint list | --watch takes no value",
-        "status -o jsn | prog status | --output: 'jsn' is none of json, table, path=: did you mean 'json'?",
+        "status -o jsn | prog status | --output: 'jsn' is not one of json, table, path=: did you mean 'json'?",
         "endpoint config | prog endpoint config | ID is missing",
         "endpoint list x | prog endpoint list | 'x' is one argument too many",
-        "endpoint shell fish | prog endpoint shell | 'fish' is none of bash, zsh",
+        "endpoint shell fish | prog endpoint shell | 'fish' is not one of bash, zsh",
       })
   void shouldSayWhatIsWrongAndWhatMayBeMeant(String line, String command, String message) {
     final UsageException failure = assertThrows(UsageException.class, () -> parse(line));

@@ -25,7 +25,7 @@ final class Pending<T> {
     return number;
   }
 
-  /** Completes a call; does nothing where there is none of this number. */
+  /** Completes a call; does nothing where there is not one of this number. */
   void complete(long number, T value) {
     final CompletableFuture<T> answer = calls.remove(number);
     if (answer != null) {

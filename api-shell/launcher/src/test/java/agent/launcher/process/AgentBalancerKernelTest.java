@@ -85,7 +85,7 @@ class AgentBalancerKernelTest {
 
   @Test
   void shouldNameTheOptionThatKeepsItFromStarting() throws Exception {
-    assertRefused("--lb: there is no interface 'nosuch0'", "--lb", "nosuch0");
+    assertRefused("--lb: interface 'nosuch0' does not exist", "--lb", "nosuch0");
     assertRefused(
         "--lb ext0: --disable-orch-services leaves it no services to balance",
         "--lb",

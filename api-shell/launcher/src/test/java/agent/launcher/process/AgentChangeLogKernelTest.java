@@ -29,7 +29,12 @@ class AgentChangeLogKernelTest {
       Files.setPosixFilePermissions(agent.socket(), PosixFilePermissions.fromString("rw-rw-rw-"));
       assertLogged(agent, "POST", "/ipam?owner=me", "201", "");
       assertLogged(agent, "DELETE", "/ipam/10.210.0.77", "404", ": ip: 10.210.0.77 is not");
-      assertLogged(agent, "DELETE", "/endpoint/4000", "404", ": id: there is no endpoint");
+      assertLogged(
+          agent,
+          "DELETE",
+          "/endpoint/4000",
+          "404",
+          ": id: endpoint agent-local:4000 does not exist");
     }
   }
 

@@ -86,7 +86,7 @@ class AgentPolicyCapacityKernelTest {
     final String refused = agent.expect(500, "PUT", "/policy", rule(300)).text();
     assertTrue(
         refused.contains(
-            "endpoint %d needs 301 policy map entries, a policy map holds 256 (%s)"
+            "endpoint %d requires 301 policy map entries, the limit is 256 (%s)"
                 .formatted(server.id(), OPTION)),
         refused);
     assertEquals(before, policy());

@@ -144,7 +144,7 @@ class AgentServiceKernelTest {
     second.expect(503, "GET", "/service/3", null);
     final String refusal =
         second.expect(409, "PUT", "/service/9", service("10.96.0.3", server.ipv4())).text();
-    assertTrue(refusal.contains("10.96.0.3:80/ANY is the frontend of service 3"), refusal);
+    assertTrue(refusal.contains("10.96.0.3:80/ANY is already the frontend of service 3"), refusal);
     assertTrue(isServed(node.namespace(), "10.96.0.3"), "by service 3");
     second.expect(200, "DELETE", "/service/3", null);
     second.expect(201, "PUT", "/service/9", service("10.96.0.3", server.ipv4()));

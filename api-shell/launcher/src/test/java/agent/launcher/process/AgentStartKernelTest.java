@@ -187,7 +187,7 @@ class AgentStartKernelTest {
     final AgentProcess agent = node.launch("--socket-group", "no-such-group");
     assertEquals(2, agent.exitCode(), agent.log());
     assertTrue(
-        agent.log().contains("--socket-group: there is no group 'no-such-group'"), agent.log());
+        agent.log().contains("--socket-group: group 'no-such-group' does not exist"), agent.log());
   }
 
   @Test

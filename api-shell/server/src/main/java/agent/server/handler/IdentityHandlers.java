@@ -46,17 +46,17 @@ public final class IdentityHandlers implements ApiHandler.Group {
             .filter(identity -> wanted.stream().allMatch(label -> label.isMetBy(identity.labels())))
             .toList();
     if (found.isEmpty()) {
-      throw Refusal.notFound("labels", "no identity has " + labels);
+      throw Refusal.notFound("labels", "no identity has labels " + labels);
     }
     return Answer.streamedArray(found, IdentityHandlers::encode);
   }
 
   private Answer get(ApiRequest request) {
-    final int number = request.pathNumber("id", "an identity");
+    final int number = request.pathNumber("id", "identity number");
     return identities
         .find(number)
         .map(identity -> Answer.ok(encode(identity)))
-        .orElseThrow(() -> Refusal.notFound("id", "there is no identity " + number));
+        .orElseThrow(() -> Refusal.notFound("id", "identity " + number + " does not exist"));
   }
 
   private Answer inUse() {

@@ -62,7 +62,7 @@ public final class MapHandlers implements ApiHandler.Group {
   /** Writes a map, which {@code read} visits; it returns false where there is none. */
   static void write(JsonGenerator json, String name, BiPredicate<String, MapVisitor> read) {
     if (!read.test(name, new EntryWriter(json))) {
-      throw Refusal.notFound("name", "there is no open map '" + name + "'");
+      throw Refusal.notFound("name", "map '" + name + "' does not exist");
     }
     json.writeEndArray();
     json.writeEndObject();

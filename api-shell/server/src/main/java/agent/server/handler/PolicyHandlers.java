@@ -75,8 +75,7 @@ public final class PolicyHandlers implements ApiHandler.Group {
   private Answer delete(ApiRequest request) throws Exception {
     final Optional<List<String>> labels = request.labels();
     if (labels.isPresent() && labels.get().isEmpty()) {
-      throw ApiRequest.badBody(
-          "labels", "is an empty array: all rules are deleted where no labels are sent");
+      throw ApiRequest.badBody("labels", "is an empty array; omit the labels to delete all rules");
     }
     return document.answer(
         ApiRequest.await(policy.change(PolicyChange.delete(labels.orElse(List.of())))), List.of());
@@ -97,7 +96,7 @@ public final class PolicyHandlers implements ApiHandler.Group {
       final String field = "to.dports[" + ports.size() + "]";
       final boolean isNamed = port.name() != null && !port.name().isEmpty();
       if (isNamed && port.port() != null) {
-        throw ApiRequest.badBody(field + ".name", "a port is asked for by number or by name");
+        throw ApiRequest.badBody(field + ".name", "cannot be combined with a port number");
       }
       ports.add(
           isNamed

@@ -39,7 +39,7 @@ final class ServiceDecoder {
 
   static Service decode(int id, ServiceSpecModel model) {
     if (model.id() != null && model.id() != id) {
-      throw Refusal.invalid("id", model.id() + " is not " + id + ", the id of the path");
+      throw Refusal.invalid("id", model.id() + " does not match id " + id + " of the path");
     }
     final Frontend frontend = frontend(model.frontendAddress());
     final Flags flags = model.flags() == null ? NO_FLAGS : model.flags();
@@ -82,7 +82,7 @@ final class ServiceDecoder {
             : ServiceType.parse("flags.type", flags.type());
     if (frontend.address().isUnspecified() && !type.isOfNode()) {
       throw Refusal.invalid(
-          FRONTEND + ".ip", frontend.address() + " is no address for type " + type.text());
+          FRONTEND + ".ip", frontend.address() + " is not a valid address for type " + type.text());
     }
     return type;
   }
@@ -118,16 +118,21 @@ final class ServiceDecoder {
       } catch (Refusal refusal) {
         throw in(element(i), refusal);
       }
-      if (!targets.add(new Target(backend.address(), backend.port()))) {
-        throw Refusal.invalid(
-            element(i), backend.address() + " port " + backend.port() + " is there twice");
+      final Target target = new Target(backend.address(), backend.port());
+      if (!targets.add(target)) {
+        throw Refusal.invalid(element(i), "duplicate backend " + target);
       }
       backends.add(backend);
     }
     return backends;
   }
 
-  private record Target(IpAddress address, int port) {}
+  private record Target(IpAddress address, int port) {
+    @Override
+    public String toString() {
+      return (address.isIpv4() ? address.toString() : "[" + address + "]") + ":" + port;
+    }
+  }
 
   private static String element(int index) {
     return BACKENDS + "[" + index + "]";
@@ -136,19 +141,22 @@ final class ServiceDecoder {
   private static Backend backend(Frontend frontend, BackendAddress model) {
     final IpAddress address = address(model.ip());
     if (address.isIpv4() != frontend.address().isIpv4()) {
-      throw Refusal.invalid("ip", address + " is not of the family of " + frontend.address());
+      throw Refusal.invalid(
+          "ip", address + " and frontend " + frontend.address() + " differ in address family");
     }
     if (protocol(model.protocol(), frontend.protocol()) != frontend.protocol()) {
-      throw Refusal.invalid("protocol", model.protocol() + " is not " + frontend.protocol());
+      throw Refusal.invalid(
+          "protocol",
+          model.protocol() + " differs from " + frontend.protocol() + " of the frontend");
     }
     final int port = port(model.port());
     if (frontend.protocol() == ServiceProtocol.SCTP && port != frontend.port()) {
       throw Refusal.invalid(
           "port",
           port
-              + " is not "
+              + " differs from frontend port "
               + frontend.port()
-              + ", the port of the frontend: packets of SCTP keep theirs, which the checksum covers");
+              + ": SCTP ports are not translated");
     }
     final int weight = model.weight() == null ? 1 : model.weight();
     range("weight", weight, 0, MOST_WEIGHT);
@@ -195,14 +203,14 @@ final class ServiceDecoder {
 
   private static String name(String field, String name) {
     if (name != null && (name.isEmpty() || name.length() > LONGEST_NAME)) {
-      throw Refusal.invalid(field, "has not 1 to " + LONGEST_NAME + " characters");
+      throw Refusal.invalid(field, "must have 1 to " + LONGEST_NAME + " characters");
     }
     return PlainText.checked(field, name);
   }
 
   private static void range(String field, int value, int least, int most) {
     if (value < least || value > most) {
-      throw Refusal.invalid(field, value + " is not in " + least + " to " + most);
+      throw Refusal.invalid(field, value + " is not between " + least + " and " + most);
     }
   }
 
@@ -210,7 +218,7 @@ final class ServiceDecoder {
   private static void oneOf(String field, String value, String... served) {
     if (value != null && !List.of(served).contains(value)) {
       throw Refusal.invalid(
-          field, "'" + value + "' is not enabled, " + String.join(" or ", served) + " is");
+          field, "'" + value + "' is not supported; use " + String.join(" or ", served));
     }
   }
 }

@@ -50,7 +50,7 @@ public final class ServiceHandlers implements ApiHandler.Group {
   }
 
   private static int id(ApiRequest request) {
-    return request.pathNumber("id", "a service");
+    return request.pathNumber("id", "service number");
   }
 
   static ServiceModel encode(Service service) {

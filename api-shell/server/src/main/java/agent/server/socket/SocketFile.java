@@ -90,7 +90,7 @@ public final class SocketFile {
     } catch (FileAlreadyExistsException e) {
       throw new IOException("socket " + path + ": another process has just created it", e);
     } catch (UserPrincipalNotFoundException e) {
-      throw new IOException("socket " + path + ": there is no group '" + group + "'", e);
+      throw new IOException("socket " + path + ": group '" + group + "' does not exist", e);
     } catch (IOException e) {
       throw new IOException("socket " + path + ": " + IoFailure.reason(e), e);
     }

@@ -57,7 +57,7 @@ final class FakeEndpoints implements Endpoints {
       EndpointIdentifier id, EndpointRequest request) {
     lastRequest = request;
     return id.localId() == 7
-        ? CompletableFuture.failedFuture(Refusal.conflict("id", "endpoint 7 exists"))
+        ? CompletableFuture.failedFuture(Refusal.conflict("id", "endpoint 7 already exists"))
         : CompletableFuture.completedFuture(sample());
   }
 
@@ -116,7 +116,7 @@ final class FakeEndpoints implements Endpoints {
 
   private static CompletableFuture<EndpointSnapshot> found(EndpointIdentifier id) {
     if (id.localId() != 7) {
-      throw Refusal.notFound("id", "there is no endpoint " + id);
+      throw Refusal.notFound("id", "endpoint " + id + " does not exist");
     }
     return CompletableFuture.completedFuture(sample());
   }

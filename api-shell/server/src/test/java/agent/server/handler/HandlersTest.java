@@ -230,8 +230,8 @@ class HandlersTest {
     assertEquals(List.of("b"), client.endpointLabels("7").status().derived());
     assertEquals("the last build failed", client.endpointConfiguration("7").error());
     assertEquals(7, client.endpoints(List.of("app=web")).getFirst().id());
-    assertRefused(404, "id: there is no endpoint agent-local:8", () -> client.endpointLog("8"));
-    assertRefused(400, "id: 'x' is not a number of 0 to 65535", () -> client.endpointHealth("x"));
+    assertRefused(404, "id: endpoint agent-local:8 does not exist", () -> client.endpointLog("8"));
+    assertRefused(400, "id: 'x' is not a number from 0 to 65535", () -> client.endpointHealth("x"));
     assertRefused(404, "labels: no endpoint has [b]", () -> client.endpoints(List.of("b")));
   }
 
@@ -255,10 +255,12 @@ class HandlersTest {
     assertTrue(endpoints.lastRequest.syncBuildEndpoint());
     assertTrue(endpoints.lastRequest.datapathConfiguration().arpPassthrough());
     assertNull(endpoints.lastRequest.pid());
-    assertRefused(409, "id: endpoint 7 exists", () -> client.createEndpoint("7", request));
+    assertRefused(409, "id: endpoint 7 already exists", () -> client.createEndpoint("7", request));
     client.modifyEndpoint("7", request);
     assertRefused(
-        404, "id: there is no endpoint agent-local:8", () -> client.modifyEndpoint("8", request));
+        404,
+        "id: endpoint agent-local:8 does not exist",
+        () -> client.modifyEndpoint("8", request));
   }
 
   @Test
@@ -300,15 +302,16 @@ class HandlersTest {
     assertEquals(1, client.identities(List.of("any:app=web")).size());
     assertThrows(AgentException.class, () -> client.identities(List.of("unspec:app=web")));
     assertTrue(client.identities(List.of()).size() >= 10);
-    assertRefused(400, "id: 'x' is not the number of an identity", () -> client.identity("x"));
+    assertRefused(400, "id: 'x' is not a valid identity number", () -> client.identity("x"));
     assertRefused(
         400,
-        "id: '99999999999' is not the number of an identity",
+        "id: '99999999999' is not a valid identity number",
         () -> client.identity("99999999999"));
-    assertRefused(404, "id: there is no identity 999", () -> client.identity("999"));
+    assertRefused(404, "id: identity 999 does not exist", () -> client.identity("999"));
     assertEquals(List.of("reserved:host"), client.identity("1").labels());
-    assertRefused(404, "id: there is no identity 2147483647", () -> client.identity("2147483647"));
-    assertRefused(400, "id: '0' is not the number of an identity", () -> client.identity("0"));
+    assertRefused(
+        404, "id: identity 2147483647 does not exist", () -> client.identity("2147483647"));
+    assertRefused(400, "id: '0' is not a valid identity number", () -> client.identity("0"));
     assertThrows(AgentException.class, () -> client.identities(List.of("k8s:app=none")));
     final Identity cidr = cidrIdentities.acquire(Prefix.parse("10.0.0.0/8"));
     assertEquals(
@@ -393,12 +396,12 @@ class HandlersTest {
         shown(client.importPolicy(listOf(rule("web", "b")), false, List.of("k8s:rule=a"))));
     assertRefused(
         400,
-        "replace-with-labels[0]: 'k8s:' is not a label: it has no key",
+        "replace-with-labels[0]: 'k8s:' is not a valid label: the key is missing",
         () -> client.importPolicy(listOf(rule("web", "c")), false, List.of("k8s:")));
     assertEquals(
         "400 \"replace: 'yes' is neither true nor false\"", put("?replace=yes", rule("web", "c")));
     assertEquals(
-        "400 \"replace: is given more than once\"",
+        "400 \"replace: duplicate query parameter\"",
         put("?replace=true&replace=true", rule("web", "c")));
     assertEquals("5 [" + rule("web", "b") + "]", shown(client.policy(List.of())));
   }
@@ -460,7 +463,7 @@ class HandlersTest {
     }
     assertRefused(
         400,
-        "[0].egress[0].toPorts[0].rules: one of http and dns is wanted",
+        "[0].egress[0].toPorts[0].rules: exactly one of http and dns is required",
         () ->
             client.importPolicy(
                 "[{\"endpointSelector\":{},\"egress\":[{\"toPorts\":[{\"ports\":[{\"port\":\"80\"}],\"rules\":{}}]}]}]"));
@@ -490,7 +493,7 @@ class HandlersTest {
     assertRefused(400, "to.dports[0].port: is missing", () -> resolved("app=db", null, "TCP"));
     assertRefused(
         400,
-        "to.dports[0].protocol: 'FOO' is none of TCP, UDP, SCTP, ICMP, ICMPv6, ANY",
+        "to.dports[0].protocol: 'FOO' is not one of TCP, UDP, SCTP, ICMP, ICMPv6, ANY",
         () -> resolved("app=db", 1, "FOO"));
     assertRefused(
         400,
@@ -512,11 +515,11 @@ class HandlersTest {
         () -> resolved(new PolicyResolutionRequest.Port("HTTP", null, null)));
     assertRefused(
         400,
-        "to.dports[0].name: 'a_b' is no name of a port",
+        "to.dports[0].name: 'a_b' is not a valid port name",
         () -> resolved(new PolicyResolutionRequest.Port("a_b", null, "TCP")));
     assertRefused(
         400,
-        "to.dports[0].name: a port is asked for by number or by name",
+        "to.dports[0].name: cannot be combined with a port number",
         () -> resolved(new PolicyResolutionRequest.Port("http", 80, "TCP")));
   }
 
@@ -578,7 +581,7 @@ class HandlersTest {
     assertEquals("brief", client.health(true).modules().getFirst().message());
     assertEquals("default", client.configuration().spec().policyEnforcement());
     assertEquals(List.of(), client.maps().maps());
-    assertRefused(404, "name: there is no open map 'x'", () -> client.map("x"));
+    assertRefused(404, "name: map 'x' does not exist", () -> client.map("x"));
     assertEquals("drops_total", client.metrics().getFirst().name());
     final String text =
         server.exchange(

@@ -69,7 +69,7 @@ class MapHandlersTest {
           assertThrows(
               Refusal.class, () -> MapHandlers.write(json, "none", (name, writer) -> false));
       assertEquals(Refusal.Kind.NOT_FOUND, refusal.kind());
-      assertEquals("there is no open map 'none'", refusal.reason());
+      assertEquals("map 'none' does not exist", refusal.reason());
     }
   }
 }

@@ -146,8 +146,8 @@ class ServiceHandlersTest {
     put(7, WHOLE);
     client.deleteService(7);
     assertEquals(List.of(), client.services());
-    assertRefused(404, "id: there is no service 7", () -> client.service(7));
-    assertRefused(404, "id: there is no service 7", () -> client.deleteService(7));
+    assertRefused(404, "id: service 7 does not exist", () -> client.service(7));
+    assertRefused(404, "id: service 7 does not exist", () -> client.deleteService(7));
   }
 
   @Test
@@ -155,7 +155,7 @@ class ServiceHandlersTest {
     put(7, WHOLE);
     assertRefused(
         409,
-        "frontend-address: 10.96.0.1:80/TCP is the frontend of service 7",
+        "frontend-address: 10.96.0.1:80/TCP is already the frontend of service 7",
         () -> put(8, WHOLE.replace("\"id\": 7,", "")));
     datapath.refusal = Refusal.disabled("", "services are off");
     assertRefused(501, "services are off", () -> put(7, WHOLE.replace("8080", "8081")));
@@ -168,21 +168,23 @@ class ServiceHandlersTest {
         "10.96.0.1 | 10.96.0.999 | 460 frontend-address.ip: '10.96.0.999' is not an IPv4 address",
         "\"ip\": \"10.96.0.1\", | '' | 460 frontend-address.ip: is missing",
         "\"port\": 80, | '' | 460 frontend-address.port: is missing",
-        "\"port\": 80, | \"port\": 0, | 460 frontend-address.port: 0 is not in 1 to 65535",
-        "\"port\": 80, | \"port\": 65536, | 460 frontend-address.port: 65536 is not in 1 to 65535",
+        "\"port\": 80, | \"port\": 0, | 460 frontend-address.port: 0 is not between 1 and 65535",
+        "\"port\": 80, | \"port\": 65536, | 460 frontend-address.port: 65536 is not between 1 and 65535",
         "\"protocol\": \"TCP\", \"scope\" | \"protocol\": \"ICMP\", \"scope\" "
             + "| 460 frontend-address.protocol: 'ICMP' is not TCP, UDP, SCTP or ANY",
-        "\"TCP\" | \"SCTP\" | 461 backend-addresses[0].port: 8080 is not 80, the port of the frontend:"
-            + " packets of SCTP keep theirs, which the checksum covers",
-        "external | internal | 460 frontend-address.scope: 'internal' is not enabled, external is",
-        "10.1.0.7 | fd00::7 | 461 backend-addresses[0].ip: fd00::7 is not of the family of 10.96.0.1",
-        "8080 | 0 | 461 backend-addresses[0].port: 0 is not in 1 to 65535",
+        "\"TCP\" | \"SCTP\" | 461 backend-addresses[0].port: 8080 differs from frontend port 80:"
+            + " SCTP ports are not translated",
+        "external | internal | 460 frontend-address.scope: 'internal' is not supported; use external",
+        "10.1.0.7 | fd00::7 | 461 backend-addresses[0].ip: fd00::7 and frontend 10.96.0.1"
+            + " differ in address family",
+        "8080 | 0 | 461 backend-addresses[0].port: 0 is not between 1 and 65535",
         "terminating | gone "
             + "| 461 backend-addresses[0].state: 'gone' is not active, terminating, quarantined or"
             + " maintenance",
-        "\"weight\": 3 | \"weight\": -1 | 461 backend-addresses[0].weight: -1 is not in 0 to 65535",
+        "\"weight\": 3 | \"weight\": -1 | 461 backend-addresses[0].weight: -1 is not between 0 and 65535",
         "\"protocol\": \"TCP\", \"state\" | \"protocol\": \"UDP\", \"state\" "
-            + "| 461 backend-addresses[0].protocol: UDP is not TCP",
+            + "| 461 backend-addresses[0].protocol: UDP differs from TCP of the"
+            + " frontend",
         "ClusterIP | nodePort | 400 flags.type: 'nodePort' is not ClusterIP, NodePort, ExternalIPs,"
             + " HostPort or LoadBalancer",
         "\"extTrafficPolicy\": \"Cluster\" | \"extTrafficPolicy\": \"Local\" "
@@ -192,18 +194,18 @@ class ServiceHandlersTest {
         "\"extTrafficPolicy\": \"Cluster\" | \"forwardingMode\": \"DSR\" "
             + "| 400 flags.forwardingMode: 'DSR' is not snat or dsr",
         "\"extTrafficPolicy\": \"Cluster\" | \"extTrafficPolicy\": \"All\" "
-            + "| 400 flags.extTrafficPolicy: 'All' is not enabled, Cluster or Local is",
+            + "| 400 flags.extTrafficPolicy: 'All' is not supported; use Cluster or Local",
         "10.96.0.1 | 0.0.0.0 "
-            + "| 460 frontend-address.ip: 0.0.0.0 is no address for type ClusterIP",
+            + "| 460 frontend-address.ip: 0.0.0.0 is not a valid address for type ClusterIP",
         "\"Local\" | \"None\" "
-            + "| 400 flags.intTrafficPolicy: 'None' is not enabled, Cluster or Local is",
+            + "| 400 flags.intTrafficPolicy: 'None' is not supported; use Cluster or Local",
         "ClientIP | Cookie "
-            + "| 400 flags.sessionAffinity: 'Cookie' is not enabled, None or ClientIP is",
+            + "| 400 flags.sessionAffinity: 'Cookie' is not supported; use None or ClientIP",
         "ClientIP | None "
             + "| 400 flags.affinityTimeoutSeconds: has no effect without sessionAffinity ClientIP",
-        "600 | 86401 | 400 flags.affinityTimeoutSeconds: 86401 is not in 1 to 86400",
-        "\"name\": \"web\" | \"name\": \"\" | 400 flags.name: has not 1 to 253 characters",
-        "\"id\": 7 | \"id\": 8 | 400 id: 8 is not 7, the id of the path"
+        "600 | 86401 | 400 flags.affinityTimeoutSeconds: 86401 is not between 1 and 86400",
+        "\"name\": \"web\" | \"name\": \"\" | 400 flags.name: must have 1 to 253 characters",
+        "\"id\": 7 | \"id\": 8 | 400 id: 8 does not match id 7 of the path"
       })
   void shouldNameWhatIsWrong(String text, String wrong, String refusal) throws IOException {
     final String body = WHOLE.replace(text, wrong);
@@ -235,7 +237,7 @@ class ServiceHandlersTest {
     assertEquals(253, client.service(7).spec().flags().name().length());
     assertRefused(
         400,
-        "flags.name: has not 1 to 253 characters",
+        "flags.name: must have 1 to 253 characters",
         () -> put(7, WHOLE.replace("\"web\"", "\"" + "w".repeat(254) + "\"")));
   }
 
@@ -245,7 +247,7 @@ class ServiceHandlersTest {
     final String frontend = "{\"frontend-address\":{\"ip\":\"10.96.0.1\",\"port\":80}";
     assertRefused(
         461,
-        "backend-addresses[1]: 10.1.0.7 port 80 is there twice",
+        "backend-addresses[1]: duplicate backend 10.1.0.7:80",
         () -> put(1, frontend + ",\"backend-addresses\":[" + backend + "," + backend + "]}"));
     final String other = backend.replace("80}", "81}");
     final String both =
@@ -267,7 +269,7 @@ class ServiceHandlersTest {
   void shouldRefuseWhatIsNoNumberOfAService(String id) {
     assertRefused(
         400,
-        "id: '" + id + "' is not the number of a service",
+        "id: '" + id + "' is not a valid service number",
         () -> client.open("GET", RequestPath.of("service", id), null));
   }
 
@@ -279,8 +281,8 @@ class ServiceHandlersTest {
         # HELP agent_services Services
         # TYPE agent_services gauge
         agent_services 1
-        # HELP agent_service_sockets_total Connections and datagrams of sockets to services, by what\
-         became of them
+        # HELP agent_service_sockets_total Connections and datagrams of sockets to services, by\
+         outcome
         # TYPE agent_service_sockets_total counter
         agent_service_sockets_total{result="refused"} 3
         """,

@@ -141,7 +141,7 @@ class SocketFileTest {
     final long before = openSockets();
     for (int i = 0; i < tries; i++) {
       final IOException failure = assertThrows(IOException.class, () -> file.listen("no group"));
-      assertTrue(failure.getMessage().endsWith(": there is no group 'no group'"));
+      assertTrue(failure.getMessage().endsWith(": group 'no group' does not exist"));
     }
     assertTrue(openSockets() - before < tries / 2);
     try (Stream<Path> left = Files.list(directory)) {

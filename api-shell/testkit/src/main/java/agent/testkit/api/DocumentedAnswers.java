@@ -92,7 +92,7 @@ public final class DocumentedAnswers {
     final Map<?, ?> mediaTypes = (Map<?, ?>) content;
     final Object mediaType = mediaTypes.get(mediaType(contentType));
     if (mediaType == null) {
-      return "content type '" + contentType + "' is none of " + mediaTypes.keySet();
+      return "content type '" + contentType + "' is not one of " + mediaTypes.keySet();
     }
     return mediaType(contentType).equals("application/json")
         ? mismatch(((Map<?, ?>) mediaType).get("schema"), body)

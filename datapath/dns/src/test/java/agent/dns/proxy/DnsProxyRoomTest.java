@@ -190,7 +190,7 @@ class DnsProxyRoomTest {
     }
   }
 
-  /** The longest datagram of IPv6 is none of IPv4: the socket to the server does not take it. */
+  /** The longest datagram of IPv6 is not one of IPv4: the socket to the server does not take it. */
   @Test
   void shouldGiveBackTheRoomOfAQuestionThatTheSocketDoesNotTake() throws Exception {
     answers();

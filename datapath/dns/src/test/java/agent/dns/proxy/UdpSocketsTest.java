@@ -248,7 +248,7 @@ class UdpSocketsTest {
     }
   }
 
-  /** The longest datagram of IPv6 is none of IPv4. */
+  /** The longest datagram of IPv6 is not one of IPv4. */
   @Test
   void shouldCountAnAnswerThatItCannotSend() throws Exception {
     server.close();

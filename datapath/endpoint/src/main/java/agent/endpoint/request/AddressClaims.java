@@ -75,9 +75,7 @@ public final class AddressClaims {
     if (named != null && !named.equals(before)) {
       throw Refusal.invalid(
           FIELD + field,
-          before == null
-              ? "the endpoint has none, and cannot get one"
-              : "cannot be changed, it is " + before);
+          before == null ? "cannot be added after creation" : "cannot be changed from " + before);
     }
   }
 
@@ -132,8 +130,8 @@ public final class AddressClaims {
       throw Refusal.invalid(
           FIELD + field,
           address == null
-              ? "'" + uuid + "' is given without the address that it belongs to"
-              : address + " has no lease with the timer '" + uuid + "'");
+              ? "'" + uuid + "' is given without the address of its lease"
+              : address + " has no lease with expiration timer '" + uuid + "'");
     }
   }
 

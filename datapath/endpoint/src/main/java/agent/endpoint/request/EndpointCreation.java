@@ -152,7 +152,7 @@ public final class EndpointCreation {
       return claims.choose(id, draft.addressing());
     }
     if (draft.addressing().ipv4() == null && draft.addressing().ipv6() == null) {
-      throw Refusal.invalid("addressing", "with external-ipam an address is needed");
+      throw Refusal.invalid("addressing", "is missing, but external-ipam requires an address");
     }
     claims.checkTimers(draft.addressing());
     return draft.addressing();
@@ -160,14 +160,14 @@ public final class EndpointCreation {
 
   private void checkFree(EndpointIdentifier path, int asked, EndpointRecord draft) {
     if (asked != 0 && registry.find(asked) != null) {
-      throw Refusal.conflict("id", "endpoint " + asked + " exists");
+      throw Refusal.conflict("id", "endpoint " + asked + " already exists");
     }
     if (path.localId() == 0 && path.kind() != EndpointIdentifier.Kind.AGENT_LOCAL) {
       registry
           .find(path)
           .ifPresent(
               other -> {
-                throw Refusal.conflict("id", path + " is endpoint " + other.id());
+                throw Refusal.conflict("id", path + " already exists as endpoint " + other.id());
               });
     }
     for (final Endpoint other : registry.all()) {

@@ -25,7 +25,7 @@ final class NamedPortReader {
       return List.of();
     }
     if (requested.size() > MOST) {
-      throw Refusal.invalid(FIELD, requested.size() + " are more than " + MOST);
+      throw Refusal.invalid(FIELD, "has " + requested.size() + " ports, the limit is " + MOST);
     }
     final List<NamedPort> ports = new ArrayList<>();
     final Set<String> names = new HashSet<>();
@@ -34,7 +34,7 @@ final class NamedPortReader {
       final NamedPort port = read(field, requested.get(i));
       if (!names.add(port.name() + "/" + port.protocol())) {
         throw Refusal.invalid(
-            field + ".name", "'" + port.name() + "' is there twice for " + port.protocol());
+            field + ".name", "duplicate port name '" + port.name() + "' for " + port.protocol());
       }
       ports.add(port);
     }
@@ -51,7 +51,7 @@ final class NamedPortReader {
                 () ->
                     Refusal.invalid(
                         field + ".name",
-                        "'" + text + "' is not a service name (RFC 6335 section 5.1)"));
+                        "'" + text + "' is not a valid service name (RFC 6335 section 5.1)"));
     final int port = present(field + ".port", requested.port());
     if (port < 1 || port > HIGHEST) {
       throw Refusal.invalid(field + ".port", "'" + port + "' is not a number from 1 to " + HIGHEST);
@@ -59,7 +59,7 @@ final class NamedPortReader {
     final String asked = requested.protocol() == null ? "TCP" : requested.protocol();
     final String protocol = asked.toUpperCase(Locale.ROOT);
     if (!PROTOCOLS.contains(protocol)) {
-      throw Refusal.invalid(field + ".protocol", "'" + asked + "' is none of TCP, UDP, SCTP");
+      throw Refusal.invalid(field + ".protocol", "'" + asked + "' is not one of TCP, UDP, SCTP");
     }
     return new NamedPort(name, port, protocol);
   }

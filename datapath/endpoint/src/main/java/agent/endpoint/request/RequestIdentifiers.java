@@ -26,13 +26,14 @@ public final class RequestIdentifiers {
           "id", inBody + " is not between 0 and " + EndpointIdentifier.MAX_LOCAL_ID);
     }
     if (!lookup.isHere(path)) {
-      throw Refusal.invalid("id", path + " is not of this cluster and node");
+      throw Refusal.invalid("id", path + " belongs to another cluster or node");
     }
     final boolean namesId =
         path.kind() == EndpointIdentifier.Kind.AGENT_LOCAL
             || path.kind() == EndpointIdentifier.Kind.AGENT_GLOBAL;
     if (namesId && body.id() != null && inBody != 0 && inBody != path.localId()) {
-      throw Refusal.invalid("id", inBody + " in the body, " + path.localId() + " in the path");
+      throw Refusal.invalid(
+          "id", inBody + " in the body does not match " + path.localId() + " in the path");
     }
     return namesId ? path.localId() : inBody;
   }
@@ -75,7 +76,8 @@ public final class RequestIdentifiers {
       EndpointIdentifier path, String field, String inBody, String inPath) {
     final String value = text(field, inBody);
     if (value != null && inPath != null && !value.equals(inPath)) {
-      throw Refusal.invalid(field, "'" + value + "' in the body, '" + path + "' in the path");
+      throw Refusal.invalid(
+          field, "'" + value + "' in the body does not match '" + path + "' in the path");
     }
     return value == null ? inPath : value;
   }

@@ -77,7 +77,7 @@ public final class RequestReader {
   /** Refuses what has no effect here. */
   private static void checkServed(EndpointRequest request) {
     if (request.state() == null) {
-      throw Refusal.invalid("state", "a state is needed");
+      throw Refusal.invalid("state", "is missing");
     }
     if (!CLIENT_STATES.contains(request.state())) {
       throw Refusal.invalid(
@@ -96,12 +96,12 @@ public final class RequestReader {
     if (wiring.requireRouting() != null) {
       throw Refusal.invalid(
           "datapath-configuration.require-routing",
-          "cannot be set for one endpoint: --host-routing decides for the node");
+          "cannot be set per endpoint: --host-routing applies to the whole node");
     }
     if (Boolean.FALSE.equals(wiring.requireEgressProgram())) {
       throw Refusal.invalid(
           "datapath-configuration.require-egress-prog",
-          "false is not possible: the program towards the workload enforces its ingress policy");
+          "cannot be false: this program enforces the ingress policy of the workload");
     }
   }
 
@@ -109,7 +109,8 @@ public final class RequestReader {
   EndpointRecord modified(EndpointRecord before, EndpointRequest request) {
     checkServed(request);
     if (request.id() != null && request.id() != 0 && request.id() != before.id()) {
-      throw Refusal.invalid("id", request.id() + " in the body, " + before.id() + " in the path");
+      throw Refusal.invalid(
+          "id", request.id() + " in the body does not match " + before.id() + " in the path");
     }
     AddressClaims.checkSame(before.addressing(), AddressClaims.read(request.addressing()));
     EndpointRecord after = before.withDevice(device.modified(before.device(), request));
@@ -144,11 +145,11 @@ public final class RequestReader {
             or(asked.requireEgressProgram(), now.requireEgressProgram()),
             or(asked.requireRouting(), now.requireRouting()));
     if (wiring.addressesAreExternal() != now.addressesAreExternal()) {
-      throw Refusal.invalid("datapath-configuration.external-ipam", "is decided on creation");
+      throw Refusal.invalid("datapath-configuration.external-ipam", "can only be set on creation");
     }
     if (wiring.routed() != now.routed()) {
       throw Refusal.invalid(
-          "datapath-configuration.install-endpoint-route", "is decided on creation");
+          "datapath-configuration.install-endpoint-route", "can only be set on creation");
     }
     EndpointOptions options = EndpointOptions.defaults().with(before.configuration().options());
     if (asked.disableSourceVerification() != null) {

@@ -50,7 +50,7 @@ final class RequestedDevice {
     }
     if (isGiven(request.hostMac())
         && !address(HOST_MAC, request.hostMac()).equals(before.hostMac())) {
-      throw Refusal.invalid(HOST_MAC, "interface '" + before.name() + "' is gone");
+      throw Refusal.invalid(HOST_MAC, "interface '" + before.name() + "' no longer exists");
     }
     return isGiven(request.mac())
         ? new EndpointDevice(
@@ -84,7 +84,7 @@ final class RequestedDevice {
     if (!isGiven(text)) {
       if (found == null) {
         throw Refusal.invalid(
-            field, "a MAC address is needed: " + subject + " is not found from here");
+            field, "is missing, and the address of " + subject + " cannot be determined");
       }
       return found;
     }
@@ -98,7 +98,7 @@ final class RequestedDevice {
   private static MacAddress address(String field, String text) {
     final MacAddress mac = MacAddress.parse(field, text);
     if (mac.isMulticast() || mac.bits() == 0) {
-      throw Refusal.invalid(field, "'" + text + "' is not the address of an interface");
+      throw Refusal.invalid(field, "'" + text + "' is not a valid interface address");
     }
     return mac;
   }
@@ -108,14 +108,14 @@ final class RequestedDevice {
    */
   private Device hostInterface(String name, Integer index) {
     if (index != null && index < 0) {
-      throw Refusal.invalid(INDEX, index + " is not an interface index");
+      throw Refusal.invalid(INDEX, index + " is not a valid interface index");
     }
     if (!isGiven(name) && !isGiven(index)) {
-      throw Refusal.invalid(NAME, "the host side of the workload's veth is needed");
+      throw Refusal.invalid(NAME, "is missing: name the host side of the workload's veth");
     }
     final Device device = isGiven(name) ? byName(name, index) : byIndex(index);
     if (nodeDevices.contains(device.name())) {
-      throw Refusal.conflict(NAME, "'" + device.name() + "' is in use as a device of the node");
+      throw Refusal.conflict(NAME, "'" + device.name() + "' is a device of the node");
     }
     if (!device.isVeth()) {
       throw Refusal.invalid(NAME, "'" + device.name() + "' is not the host side of a veth");
@@ -127,7 +127,8 @@ final class RequestedDevice {
     final Device device =
         devices
             .byIndex(index)
-            .orElseThrow(() -> Refusal.invalid(INDEX, "there is no interface with index " + index));
+            .orElseThrow(
+                () -> Refusal.invalid(INDEX, "interface with index " + index + " does not exist"));
     InterfaceName.check(INDEX, device.name());
     return device;
   }
@@ -137,10 +138,10 @@ final class RequestedDevice {
     final Device device =
         devices
             .byName(name)
-            .orElseThrow(() -> Refusal.invalid(NAME, "there is no interface '" + name + "'"));
+            .orElseThrow(() -> Refusal.invalid(NAME, "interface '" + name + "' does not exist"));
     if (isGiven(index) && index != device.index()) {
       throw Refusal.invalid(
-          INDEX, index + " is not the index of '" + name + "', " + device.index());
+          INDEX, index + " does not match index " + device.index() + " of '" + name + "'");
     }
     return device;
   }

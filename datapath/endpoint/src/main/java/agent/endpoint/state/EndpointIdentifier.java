@@ -57,13 +57,13 @@ public record EndpointIdentifier(Kind kind, String value) {
    */
   public static EndpointIdentifier parse(String text) {
     if (text == null || text.isEmpty()) {
-      throw Refusal.invalid("id", "an endpoint id is needed");
+      throw Refusal.invalid("id", "is missing");
     }
     if (text.length() > MAX_LENGTH) {
       throw Refusal.invalid("id", "longer than " + MAX_LENGTH + " characters");
     }
     if (text.chars().anyMatch(c -> c < ' ' || c == 0x7f)) {
-      throw Refusal.invalid("id", "control characters in an endpoint id");
+      throw Refusal.invalid("id", "contains control characters");
     }
     final int colon = text.indexOf(':');
     if (colon < 0) {
@@ -75,7 +75,7 @@ public record EndpointIdentifier(Kind kind, String value) {
         return checked(kind, text.substring(colon + 1));
       }
     }
-    throw Refusal.invalid("id", "'" + prefix + "' is not a prefix of an endpoint id");
+    throw Refusal.invalid("id", "'" + prefix + "' is not a valid prefix of an endpoint id");
   }
 
   private static EndpointIdentifier checked(Kind kind, String value) {
@@ -85,8 +85,7 @@ public record EndpointIdentifier(Kind kind, String value) {
       good &= !part.isEmpty();
     }
     if (!good) {
-      throw Refusal.invalid(
-          "id", "'" + value + "' has not the form that '" + kind.prefix + "' asks for");
+      throw Refusal.invalid("id", "'" + value + "' is not a valid " + kind.prefix);
     }
     if (kind == Kind.AGENT_LOCAL || kind == Kind.AGENT_GLOBAL) {
       number(parts[parts.length - 1]);
@@ -96,11 +95,11 @@ public record EndpointIdentifier(Kind kind, String value) {
 
   private static int number(String text) {
     if (text.length() > 5 || !text.chars().allMatch(c -> c >= '0' && c <= '9')) {
-      throw Refusal.invalid("id", "'" + text + "' is not a number of 0 to " + MAX_LOCAL_ID);
+      throw Refusal.invalid("id", "'" + text + "' is not a number from 0 to " + MAX_LOCAL_ID);
     }
     final int number = Integer.parseInt(text);
     if (number > MAX_LOCAL_ID) {
-      throw Refusal.invalid("id", "'" + text + "' is not a number of 0 to " + MAX_LOCAL_ID);
+      throw Refusal.invalid("id", "'" + text + "' is not a number from 0 to " + MAX_LOCAL_ID);
     }
     return number;
   }

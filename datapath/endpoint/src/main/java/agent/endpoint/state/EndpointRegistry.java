@@ -158,7 +158,7 @@ public final class EndpointRegistry {
    */
   public EndpointSnapshot get(EndpointIdentifier identifier) {
     return find(identifier)
-        .orElseThrow(() -> Refusal.notFound("id", "there is no endpoint " + identifier));
+        .orElseThrow(() -> Refusal.notFound("id", "endpoint " + identifier + " does not exist"));
   }
 
   /** Returns the snapshot of one endpoint, or empty. Thread-safe. */

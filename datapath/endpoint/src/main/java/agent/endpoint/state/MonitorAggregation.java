@@ -41,6 +41,6 @@ public enum MonitorAggregation {
         return level;
       }
     }
-    throw Refusal.invalid(field, "'" + text + "' is none of None, Low, Medium, Maximum");
+    throw Refusal.invalid(field, "'" + text + "' is not one of None, Low, Medium, Maximum");
   }
 }

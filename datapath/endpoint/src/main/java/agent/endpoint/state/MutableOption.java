@@ -81,7 +81,7 @@ public enum MutableOption {
         return option;
       }
     }
-    throw Refusal.invalid("options." + name, "not a mutable option of an endpoint");
+    throw Refusal.invalid("options." + name, "is not a mutable endpoint option");
   }
 
   /**

@@ -249,6 +249,6 @@ class BalancerTrafficKernelTest {
             .cgroupRoot(network.group.path())
             .balancing(new Balancing("absent0", AddressPair.NONE));
     final Refusal refusal = assertThrows(Refusal.class, () -> network.node.launch(context));
-    assertTrue(refusal.getMessage().contains("there is no interface 'absent0'"));
+    assertTrue(refusal.getMessage().contains("interface 'absent0' does not exist"));
   }
 }

@@ -182,7 +182,7 @@ class PrefilterGroupKernelTest {
       final Refusal refusal =
           assertThrows(Refusal.class, () -> prefilter.add(OptionalLong.empty(), List.of(own(3))));
       assertEquals(
-          "deny: the list would have 3 prefixes, at most 2 are held (--max-prefixes)",
+          "deny: the list would have 3 prefixes, the limit is 2 (--max-prefixes)",
           refusal.getMessage());
       assertEquals(Refusal.Kind.OVER_LIMIT, refusal.kind());
       assertEquals(two, prefilter.add(OptionalLong.empty(), List.of(own(1))));

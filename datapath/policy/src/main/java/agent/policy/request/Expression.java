@@ -58,11 +58,11 @@ public final class Expression {
    */
   public static Expression parse(String field, String text, boolean foldsCase) {
     if (text.isEmpty()) {
-      throw Refusal.invalid(field, "is empty: leave the field out to mean every value");
+      throw Refusal.invalid(field, "is empty: omit the field to match every value");
     }
     if (text.length() > LONGEST) {
       throw Refusal.invalid(
-          field, "has %d characters, at most %d are read".formatted(text.length(), LONGEST));
+          field, "has %d characters, the limit is %d".formatted(text.length(), LONGEST));
     }
     final Alternatives plain = Alternatives.of(text, foldsCase);
     if (plain != null) {
@@ -78,7 +78,8 @@ public final class Expression {
       return new Expression(text, foldsCase, null, automaton, automaton == null ? pattern : null);
     } catch (PatternSyntaxException e) {
       throw Refusal.invalid(
-          field, "'%s' is not an expression: %s".formatted(shown(text), e.getDescription()));
+          field,
+          "'%s' is not a valid regular expression: %s".formatted(shown(text), e.getDescription()));
     }
   }
 

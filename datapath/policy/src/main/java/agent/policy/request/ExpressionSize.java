@@ -22,8 +22,8 @@ record ExpressionSize(long states, int depth) {
 
   String reason() {
     return depth > DEEPEST
-        ? "more than %d groups are in each other".formatted(DEEPEST)
-        : "more than %d states, of which counted repetitions make many".formatted(MOST_STATES);
+        ? "more than %d nested groups".formatted(DEEPEST)
+        : "more than %d states; counted repetitions add many".formatted(MOST_STATES);
   }
 
   private static final class Scan {

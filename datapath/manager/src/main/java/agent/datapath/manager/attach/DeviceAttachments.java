@@ -60,7 +60,7 @@ public final class DeviceAttachments {
     if (index > 0) {
       return index;
     }
-    throw Refusal.invalid(option, "there is no interface '" + interfaceName + "'");
+    throw Refusal.invalid(option, "interface '" + interfaceName + "' does not exist");
   }
 
   /**

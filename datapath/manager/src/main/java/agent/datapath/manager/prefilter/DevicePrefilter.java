@@ -315,13 +315,14 @@ public final class DevicePrefilter implements Prefilter {
     }
     if (revision.isPresent() && revision.getAsLong() != before.revision()) {
       throw Refusal.stale(
-          "revision", revision.getAsLong() + " is not the current one, " + before.revision());
+          "revision",
+          revision.getAsLong() + " is outdated, the current revision is " + before.revision());
     }
   }
 
   private void checkFamily(Prefix prefix) {
     if (prefix.isIpv4() ? !enableIpv4 : !enableIpv6) {
-      throw Refusal.invalid(FIELD, "'" + prefix + "' is of an address family that is off");
+      throw Refusal.invalid(FIELD, "'" + prefix + "' is of a disabled address family");
     }
   }
 
@@ -329,7 +330,7 @@ public final class DevicePrefilter implements Prefilter {
     if (inserted > 0 && deny.size() > maxPrefixes) {
       throw Refusal.overLimit(
           FIELD,
-          "the list would have %d prefixes, at most %d are held (--max-prefixes)"
+          "the list would have %d prefixes, the limit is %d (--max-prefixes)"
               .formatted(deny.size(), maxPrefixes));
     }
     int ipv4 = 0;
@@ -339,8 +340,7 @@ public final class DevicePrefilter implements Prefilter {
     final int most = Math.max(ipv4, deny.size() - ipv4);
     if (most > PrefilterGeometry.MAX_PREFIXES) {
       throw Refusal.exhausted(
-          FIELD,
-          most + " prefixes of one family, at most " + PrefilterGeometry.MAX_PREFIXES + " fit");
+          FIELD, most + " prefixes of one family, the limit is " + PrefilterGeometry.MAX_PREFIXES);
     }
   }
 }

@@ -25,6 +25,6 @@ public final class NoPrefilter implements Prefilter {
   }
 
   private static Refusal refusal() {
-    return Refusal.disabled("", "the prefilter is off: --prefilter-device names no device");
+    return Refusal.disabled("", "the prefilter is disabled: --prefilter-device names no device");
   }
 }

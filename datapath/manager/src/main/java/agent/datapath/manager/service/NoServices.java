@@ -26,7 +26,7 @@ public final class NoServices implements ServiceProxy {
   @Override
   public CompletableFuture<Void> put(ServiceEntries service) {
     return CompletableFuture.failedFuture(
-        Refusal.disabled("", "services are switched off by --disable-orch-services"));
+        Refusal.disabled("", "services are disabled by --disable-orch-services"));
   }
 
   @Override

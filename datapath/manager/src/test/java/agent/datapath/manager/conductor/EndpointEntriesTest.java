@@ -87,7 +87,7 @@ class EndpointEntriesTest {
     assertTrue(found.hasIpv6());
   }
 
-  /** The option of the node is none of the endpoint. */
+  /** The option of the node is not one of the endpoint. */
   @Test
   void shouldReadWhatItWrote() {
     for (final EndpointEntry entry : others()) {

@@ -26,7 +26,7 @@ record Mutation(String group, String name, String file, String sed, String test)
    * Reads a list: {@code [group]} or {@code [module: group]}, {@code # comment}, or {@code name ::
    * file :: sed :: test}.
    *
-   * @throws IllegalArgumentException where a line is none of these, or a name occurs twice
+   * @throws IllegalArgumentException where a line is not one of these, or a name occurs twice
    */
   static List<Mutation> read(Path list) throws IOException {
     final List<Mutation> mutations = new ArrayList<>();

@@ -68,6 +68,7 @@ class ListPlanTest {
 
   private static void assertOff(Refusal refusal) {
     assertEquals(Refusal.Kind.DISABLED, refusal.kind());
-    assertEquals("the prefilter is off: --prefilter-device names no device", refusal.getMessage());
+    assertEquals(
+        "the prefilter is disabled: --prefilter-device names no device", refusal.getMessage());
   }
 }

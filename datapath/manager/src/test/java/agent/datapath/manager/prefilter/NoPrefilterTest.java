@@ -17,7 +17,8 @@ class NoPrefilterTest {
   private static void assertDisabled(Executable change) {
     final Refusal refusal = assertThrows(Refusal.class, change);
     assertEquals(Refusal.Kind.DISABLED, refusal.kind());
-    assertEquals("the prefilter is off: --prefilter-device names no device", refusal.getMessage());
+    assertEquals(
+        "the prefilter is disabled: --prefilter-device names no device", refusal.getMessage());
   }
 
   @Test

@@ -199,7 +199,7 @@ class HairpinKernelTest {
     }
   }
 
-  /** Such a flow is none of a socket of the node that has the address of the frontend. */
+  /** Such a flow is not one of a socket of the node that has the address of the frontend. */
   @ParameterizedTest
   @EnumSource
   void shouldRefuseOthersTheTupleOfTheAnswers(Family family) {

@@ -67,7 +67,7 @@ class MasqueradedRangesKernelTest {
     return node.forwardedToNetwork(to(family, address)).parsed().source();
   }
 
-  /** The address of the node is none of another link. */
+  /** The address of the node is not one of another link. */
   @ParameterizedTest
   @EnumSource
   void shouldLeaveFlowsToAddressesOfTheLinkTheirSource(Family family) {

@@ -29,7 +29,7 @@ class NoServicesTest {
             Refusal.class,
             assertThrows(CompletionException.class, services.put(SERVICE)::join).getCause());
     assertEquals(Refusal.Kind.DISABLED, refusal.kind());
-    assertEquals("services are switched off by --disable-orch-services", refusal.getMessage());
+    assertEquals("services are disabled by --disable-orch-services", refusal.getMessage());
     assertNull(services.remove(1).join());
     assertEquals(ServiceProxy.Hooks.OFF, services.hooks());
     assertEquals(Map.of(), services.counters());
