@@ -28,8 +28,7 @@ final class BalancerOptions {
       return Balancing.NONE;
     }
     if (options.bool("disable-orch-services")) {
-      throw new OptionException(
-          "--lb " + device + ": --disable-orch-services leaves it no services to balance");
+      throw new OptionException("--lb " + device + ": has no effect with --disable-orch-services");
     }
     final AddressPair own = addresses.getOrDefault(device, AddressPair.NONE);
     return new Balancing(

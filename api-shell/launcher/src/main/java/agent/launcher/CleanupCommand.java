@@ -43,18 +43,20 @@ final class CleanupCommand {
       """
       Usage: agent cleanup [--dry-run] [--force] [OPTION]...
 
-      Removes all that agents left on this node and in this network namespace: programs, pinned maps,
-      routes and neighbours of workloads, gateway addresses, masquerading rules, state files and
-      compiled programs. Nothing of other programs is removed. Workloads lose their connectivity and their policy.
+      Removes everything that agents left on this node and in this network namespace: programs,
+      pinned maps, routes and neighbours of workloads, gateway addresses, masquerading rules, state
+      files and compiled programs. What other programs installed is kept. Workloads lose their
+      connectivity and their policy.
 
             --dry-run   print what would be removed, and change nothing
-            --force     do not ask
+            --force     do not ask for confirmation
 
-      Of the options of the agent these say where to look: --state-dir, --bpf-root, --lib-dir,
-      --socket-path, --config; they are read from the environment and the file, too.
-      Parameters of the kernel (net.ipv4.ip_forward, net.ipv6.conf.all.forwarding) stay as they are.
+      These options of the agent say where to look: --state-dir, --bpf-root, --lib-dir,
+      --socket-path, --config; they are also read from the environment and the file.
+      Kernel parameters (net.ipv4.ip_forward, net.ipv6.conf.all.forwarding) are not changed.
 
-      Exit codes: 0 nothing is left, 1 failure or not confirmed, 2 bad option, 3 an agent runs.
+      Exit codes: 0 everything is removed, 1 failure or not confirmed, 2 bad option, 3 an agent
+      is running.
       """;
 
   private final PrintStream out;
@@ -112,16 +114,16 @@ final class CleanupCommand {
   /** Lists what was found, and removes it where that is wanted and confirmed. */
   int clean(List<Leftover> found, boolean isForced, boolean isDry) {
     if (found.isEmpty()) {
-      out.println("nothing is left of an agent");
+      out.println("nothing to remove: no agent has left anything on this node");
       return OK;
     }
     found.forEach(leftover -> out.println(leftover.text()));
     if (isDry) {
-      out.printf("%d would be removed%n", found.size());
+      out.printf("%d items would be removed%n", found.size());
       return OK;
     }
     if (!isForced && !isConfirmed(found.size())) {
-      errors.println("agent: nothing was removed");
+      errors.println("agent: not confirmed, nothing was removed");
       return FAILED;
     }
     return remove(found);
@@ -142,7 +144,7 @@ final class CleanupCommand {
   }
 
   private boolean isConfirmed(int count) {
-    out.printf("Remove these %d? Workloads lose their connectivity. [y/N] ", count);
+    out.printf("Remove these %d items? Workloads lose their connectivity. [y/N] ", count);
     out.flush();
     try {
       final String answer =
@@ -161,7 +163,7 @@ final class CleanupCommand {
         leftover.removal().remove();
         removed++;
       } catch (DirectoryNotEmptyException others) {
-        errors.println("agent: " + leftover.text() + " stays: it has files of others");
+        errors.println("agent: " + leftover.text() + " kept: it contains files of other programs");
       } catch (IOException failure) {
         errors.println("agent: " + leftover.text() + ": " + IoFailure.reason(failure));
         failed++;

@@ -93,7 +93,9 @@ public final class DaemonProcess {
     final Logger log = LogManager.getLogger(DaemonProcess.class);
     options
         .unknownVariables()
-        .forEach(name -> log.warn("environment variable {} is not an option of the agent", name));
+        .forEach(
+            name ->
+                log.warn("environment variable {} does not name an option and is ignored", name));
     final Daemon daemon = new Daemon(settings);
     final OptionReload reload =
         new OptionReload(

@@ -125,7 +125,7 @@ record DescriptorShares(int api, DnsProxyContext.Limits dns, int http) {
       return Optional.empty();
     }
     return Optional.of(
-        "the limit of open files is %d, and the agent needs %d%s%s (ulimit -n, LimitNOFILE=)"
+        "the limit of open files is %d, but the agent needs %d%s%s (ulimit -n, LimitNOFILE=)"
             .formatted(
                 limit,
                 least,

@@ -97,7 +97,8 @@ final class MasqueradeOptions {
     }
     final Prefix prefix = parsed(option, text);
     if (prefix.address().isIpv4() != isIpv4) {
-      throw new OptionException("--" + option + ": '" + text + "' is of the other family");
+      throw new OptionException(
+          "--" + option + ": '" + text + "' belongs to the other address family");
     }
     return prefix;
   }

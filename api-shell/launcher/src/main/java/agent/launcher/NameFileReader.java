@@ -36,7 +36,7 @@ final class NameFileReader {
   static List<NameLookup> read(Path file) {
     try {
       if (Files.size(file) > MOST_BYTES) {
-        throw refused(file, "it is larger than " + MOST_BYTES + " bytes");
+        throw refused(file, "larger than " + MOST_BYTES + " bytes");
       }
       final JsonMapper mapper = WireFormat.strictMapper();
       final List<FqdnLookupModel> entries =
@@ -45,25 +45,25 @@ final class NameFileReader {
               mapper.getTypeFactory().constructCollectionType(List.class, FqdnLookupModel.class));
       return lookups(file, entries);
     } catch (IOException e) {
-      throw refused(file, "it cannot be read: " + IoFailure.reason(e));
+      throw refused(file, "cannot be read: " + IoFailure.reason(e));
     } catch (JacksonException e) {
-      throw refused(file, "it is not an array of names as JSON: " + e.getOriginalMessage());
+      throw refused(file, "not a JSON array of names: " + e.getOriginalMessage());
     }
   }
 
   private static List<NameLookup> lookups(Path file, List<FqdnLookupModel> entries) {
     if (entries == null) {
-      throw refused(file, "an array is wanted");
+      throw refused(file, "not a JSON array");
     }
     final List<NameLookup> lookups = new ArrayList<>();
     for (int i = 0; i < entries.size(); i++) {
       final String where = "[" + i + "]";
       final FqdnLookupModel entry = entries.get(i);
       if (entry.fqdn() == null || entry.ips() == null || entry.ips().isEmpty()) {
-        throw refused(file, where + ": fqdn and ips are wanted");
+        throw refused(file, where + ": fqdn and ips are required");
       }
       if (entry.ttl() != null && entry.ttl() < 0) {
-        throw refused(file, where + ".ttl: '" + entry.ttl() + "' is less than 0");
+        throw refused(file, where + ".ttl: '" + entry.ttl() + "' is negative");
       }
       try {
         lookups.add(lookup(where, entry));

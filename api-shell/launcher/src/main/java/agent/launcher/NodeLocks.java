@@ -92,13 +92,13 @@ final class NodeLocks implements AutoCloseable {
       }
       Thread.sleep(NAMESPACE_WAIT_MS); // it has just ended, or does not listen yet
     }
-    return withoutNamespace("a process holds it that does not listen");
+    return withoutNamespace("held by a process that does not listen");
   }
 
   private static Optional<NamespaceLock> heldBy(Optional<PeerCredentials> process) {
     if (process.isPresent() && process.get().uid() != ROOT) {
       return withoutNamespace(
-          "process " + process.get().pid() + " of user " + process.get().uid() + " holds it");
+          "held by process " + process.get().pid() + " of user " + process.get().uid());
     }
     final int pid = process.map(PeerCredentials::pid).orElse(UNSEEN);
     throw inUse("network namespace", pid == UNSEEN ? OptionalLong.empty() : OptionalLong.of(pid));
@@ -106,8 +106,8 @@ final class NodeLocks implements AutoCloseable {
 
   private static Optional<NamespaceLock> withoutNamespace(String why) {
     LOGGER.warn(
-        "the Unix socket address @{} is taken: {}; a second agent in this network namespace"
-            + " would not be noticed",
+        "lock of the network namespace not acquired: Unix socket address @{} is {}; a second"
+            + " agent in this network namespace would not be detected",
         NAMESPACE_NAME,
         why);
     return Optional.empty();

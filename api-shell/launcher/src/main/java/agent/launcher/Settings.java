@@ -88,7 +88,7 @@ final class Settings {
   private Path directory(String option) {
     final String text = options.text(option);
     if (text.isBlank()) {
-      throw new OptionException("--" + option + ": '" + text + "': a directory is wanted");
+      throw new OptionException("--" + option + ": '" + text + "': not a directory name");
     }
     return OptionPath.of(option, text);
   }
@@ -117,7 +117,7 @@ final class Settings {
     final String text = options.text("socket-path");
     final Path path = text.isBlank() ? null : OptionPath.of("socket-path", text);
     if (path == null || path.getFileName() == null) {
-      throw new OptionException("--socket-path: '" + text + "': a file is wanted");
+      throw new OptionException("--socket-path: '" + text + "': not a file name");
     }
     return path;
   }
@@ -486,7 +486,7 @@ final class Settings {
   String clusterName() {
     final String name = options.text("cluster-name");
     if (name.isBlank() || name.indexOf(':') >= 0) {
-      throw new OptionException("--cluster-name: '" + name + "': a name without ':' is wanted");
+      throw new OptionException("--cluster-name: '" + name + "': must be a name without ':'");
     }
     return name;
   }

@@ -40,7 +40,7 @@ class AgentCommandLineTest {
   void shouldEndWithTwoAndOneLineForAnOption() throws Exception {
     refuses("agent: --no-such: unknown option", Map.of(), "--no-such");
     refuses(
-        "agent: --kvstore etcd: needs a key-value store, which this version does not have",
+        "agent: --kvstore etcd: requires a key-value store, which this version does not support",
         Map.of(),
         "--kvstore",
         "etcd");
@@ -50,10 +50,10 @@ class AgentCommandLineTest {
   @Test
   void shouldEndWithTwoForAValueThatFitsNoMachine() throws Exception {
     final String state = home.resolve("state").toString();
-    refusesLater("--state-dir: '': a directory is wanted", "--state-dir", "");
-    refusesLater("--bpf-root: '': a directory is wanted", "--state-dir", state, "--bpf-root", "");
+    refusesLater("--state-dir: '': not a directory name", "--state-dir", "");
+    refusesLater("--bpf-root: '': not a directory name", "--state-dir", state, "--bpf-root", "");
     refusesLater(
-        "--cluster-name: 'a:b': a name without ':' is wanted",
+        "--cluster-name: 'a:b': must be a name without ':'",
         "--state-dir",
         state,
         "--cluster-name",

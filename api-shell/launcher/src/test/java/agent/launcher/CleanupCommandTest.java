@@ -82,13 +82,13 @@ class CleanupCommandTest {
   @Test
   void shouldSayThatNothingIsLeft() {
     assertEquals(0, answered("y\n").clean(List.of(), true, false));
-    assertEquals("nothing is left of an agent\n", out());
+    assertEquals("nothing to remove: no agent has left anything on this node\n", out());
   }
 
   @Test
   void shouldOnlyListWhereItRunsDry() {
     assertEquals(0, answered("y\n").clean(two, true, true));
-    assertEquals("route a\nmap b\n2 would be removed\n", out());
+    assertEquals("route a\nmap b\n2 items would be removed\n", out());
     assertEquals(List.of(), removed);
   }
 
@@ -108,14 +108,15 @@ class CleanupCommandTest {
       assertEquals(2, removed.size(), yes);
     }
     assertTrue(
-        out().contains("Remove these 2? Workloads lose their connectivity. [y/N] 2 removed\n"),
+        out()
+            .contains("Remove these 2 items? Workloads lose their connectivity. [y/N] 2 removed\n"),
         out());
     removed.clear();
     for (final String no : List.of("", "\n", "n\n", "yesterday\n", "no\ny\n")) {
       assertEquals(1, answered(no).clean(two, false, false), no);
     }
     assertEquals(List.of(), removed);
-    assertEquals("agent: nothing was removed\n".repeat(5), errors());
+    assertEquals("agent: not confirmed, nothing was removed\n".repeat(5), errors());
   }
 
   /** Standard output may be kept in memory until it has a whole line. */
@@ -168,7 +169,7 @@ class CleanupCommandTest {
     final List<Leftover> found =
         List.of(leftover("route a"), failing("folder z", new DirectoryNotEmptyException("z")));
     assertEquals(0, answered("").clean(found, true, false));
-    assertEquals("agent: folder z stays: it has files of others\n", errors());
+    assertEquals("agent: folder z kept: it contains files of other programs\n", errors());
     assertTrue(out().endsWith("1 removed\n"), out());
   }
 }

@@ -77,11 +77,11 @@ class DescriptorSharesTest {
   void shouldCountEndpointsAndDevices() {
     assertEquals(Optional.empty(), DescriptorShares.obstacle(384, 8, "", () -> 4));
     assertEquals(
-        "the limit of open files is 384, and the agent needs 501, with 47 endpoints of its state"
+        "the limit of open files is 384, but the agent needs 501, with 47 endpoints of its state"
             + " (ulimit -n, LimitNOFILE=)",
         DescriptorShares.obstacle(384, 47, " of its state", () -> 1).orElseThrow());
     assertEquals(
-        "the limit of open files is 384, and the agent needs 608, with 60 devices"
+        "the limit of open files is 384, but the agent needs 608, with 60 devices"
             + " (ulimit -n, LimitNOFILE=)",
         DescriptorShares.obstacle(384, 0, "", () -> 60).orElseThrow());
     assertEquals(Set.of("lo"), devices("lo", List.of("none"), Set.of()));
@@ -103,7 +103,7 @@ class DescriptorSharesTest {
     devices.add("eth4");
     assertEquals(
         HealthBoard.Reading.degraded(
-            "the agent could not start again: the limit of open files is 384, and the agent needs"
+            "the agent could not start again: the limit of open files is 384, but the agent needs"
                 + " 388, with 8 endpoints, with 5 devices (ulimit -n, LimitNOFILE=), devices:"
                 + " eth0, eth1, eth2, eth3, eth4"),
         health.read());

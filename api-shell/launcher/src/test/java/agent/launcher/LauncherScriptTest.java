@@ -130,7 +130,7 @@ class LauncherScriptTest {
     final Outcome few = run(new ProcessBuilder("sh", "-c", "ulimit -n 32; exec " + agent));
     assertEquals(1, few.exitCode, few.out);
     assertEquals(
-        "agent: the limit of open files is 32, and the agent needs 384 (ulimit -n, LimitNOFILE=)\n",
+        "agent: the limit of open files is 32, but the agent needs 384 (ulimit -n, LimitNOFILE=)\n",
         few.err);
     final Outcome raised = run(new ProcessBuilder("sh", "-c", "ulimit -S -n 32; exec " + agent));
     assertEquals(0, raised.exitCode, raised.err);

@@ -145,17 +145,17 @@ class NameOptionsTest {
   @CsvSource(
       delimiter = '|',
       value = {
-        "{} | it is not an array of names as JSON",
-        "null | an array is wanted",
-        "[null] | it is not an array of names as JSON",
-        "[{\"fqdn\": \"a.b\"}] | [0]: fqdn and ips are wanted",
-        "[{\"ips\": [\"192.0.2.1\"]}] | [0]: fqdn and ips are wanted",
-        "[{\"fqdn\": \"a.b\", \"ips\": []}] | [0]: fqdn and ips are wanted",
+        "{} | not a JSON array of names",
+        "null | not a JSON array",
+        "[null] | not a JSON array of names",
+        "[{\"fqdn\": \"a.b\"}] | [0]: fqdn and ips are required",
+        "[{\"ips\": [\"192.0.2.1\"]}] | [0]: fqdn and ips are required",
+        "[{\"fqdn\": \"a.b\", \"ips\": []}] | [0]: fqdn and ips are required",
         "[{\"fqdn\": \"a b\", \"ips\": [\"192.0.2.1\"]}] | [0].fqdn: 'a b' is not a DNS name",
         "[{\"fqdn\": \"a.b\", \"ips\": [\"x\"]}] | [0].ips[0]: 'x' is not an IP address",
-        "[{\"fqdn\": \"a.b\", \"ips\": [null]}] | it is not an array of names as JSON",
-        "[{\"fqdn\": \"a.b\", \"ips\": [\"192.0.2.1\"], \"ttl\": -1}] | [0].ttl: '-1' is less",
-        "[{\"fqdn\": \"a.b\", \"ip\": []}] | it is not an array of names as JSON"
+        "[{\"fqdn\": \"a.b\", \"ips\": [null]}] | not a JSON array of names",
+        "[{\"fqdn\": \"a.b\", \"ips\": [\"192.0.2.1\"], \"ttl\": -1}] | [0].ttl: '-1' is negative",
+        "[{\"fqdn\": \"a.b\", \"ip\": []}] | not a JSON array of names"
       })
   void shouldSayWhatIsWrongWithTheFile(String text, String message) {
     final String refused = assertThrows(OptionException.class, () -> preloaded(text)).getMessage();
@@ -172,6 +172,6 @@ class NameOptionsTest {
                     options("--tofqdns-pre-cache", folder.resolve("none").toString())
                         .context(NODE, NameStore.inMemory(), name -> true))
             .getMessage();
-    assertTrue(refused.contains("/none: it cannot be read: "), refused);
+    assertTrue(refused.contains("/none: cannot be read: "), refused);
   }
 }

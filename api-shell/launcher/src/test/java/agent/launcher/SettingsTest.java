@@ -46,7 +46,7 @@ class SettingsTest {
   @Test
   void shouldRefuseAnEmptyDirectory() {
     for (final String text : List.of("", " ")) {
-      final String end = ": '" + text + "': a directory is wanted";
+      final String end = ": '" + text + "': not a directory name";
       assertRefused("--state-dir" + end, Settings::stateDirectory, "--state-dir=" + text);
       assertRefused("--bpf-root" + end, Settings::bpfRoot, "--bpf-root=" + text);
       assertRefused("--bpf-root" + end, Settings::shown, "--bpf-root=" + text);
@@ -83,7 +83,7 @@ class SettingsTest {
   void shouldRefuseASocketThatIsNoFile() {
     for (final String text : List.of("", " ", "/", "/..")) {
       assertRefused(
-          "--socket-path: '" + text + "': a file is wanted",
+          "--socket-path: '" + text + "': not a file name",
           Settings::socketPath,
           "--socket-path=" + text);
     }
@@ -99,7 +99,7 @@ class SettingsTest {
   @Test
   void shouldRefuseAClusterNameThatIsNoPartOfAnIdentifier() {
     for (final String name : List.of("", " ", "a:b", ":", ":a")) {
-      final String message = "--cluster-name: '" + name + "': a name without ':' is wanted";
+      final String message = "--cluster-name: '" + name + "': must be a name without ':'";
       assertRefused(message, Settings::clusterName, "--cluster-name=" + name);
       assertRefused(message, Settings::shown, "--cluster-name=" + name);
     }
@@ -126,7 +126,7 @@ class SettingsTest {
   @Test
   void shouldNameTheOptionWhoseValueAPartRefuses() {
     assertRefused(
-        "--api-rate-limit: 'none' is not an operation class, which are"
+        "--api-rate-limit: 'none' is not one of the operation classes"
             + " [read, endpoint, config, ipam, policy, prefilter, service]",
         SettingsTest::api,
         "--api-rate-limit=none=1");

@@ -106,7 +106,7 @@ public final class IpamContext {
       throw Refusal.invalid("expiration", expiration + " is not greater than 0");
     }
     if (pools.stream().noneMatch(pool -> pool.name().equals(AddressPool.DEFAULT))) {
-      throw Refusal.invalid("pools", "there is no pool '" + AddressPool.DEFAULT + "'");
+      throw Refusal.invalid("pools", "pool '" + AddressPool.DEFAULT + "' does not exist");
     }
     for (int i = 0; i < pools.size(); i++) {
       checkName(i);
@@ -132,7 +132,7 @@ public final class IpamContext {
     }
     for (int i = 0; i < index; i++) {
       if (pools.get(i).name().equals(name)) {
-        throw Refusal.invalid("pools", "'" + name + "' is named twice");
+        throw Refusal.invalid("pools", "'" + name + "': duplicate name");
       }
     }
   }
@@ -154,7 +154,7 @@ public final class IpamContext {
 
   private static void checkFamily(String field, IpAddress address, boolean ipv4) {
     if (address != null && address.isIpv4() != ipv4) {
-      throw Refusal.invalid(field, "'" + address + "' is of the other family");
+      throw Refusal.invalid(field, "'" + address + "' belongs to the other address family");
     }
   }
 

@@ -69,7 +69,7 @@ final class AddressingChoice {
     if (!isAuto(value)) {
       final IpAddress address = IpAddress.parse(option, value);
       if (address.isIpv4() != ipv4) {
-        throw Refusal.invalid(option, "'" + value + "' is of the other family");
+        throw Refusal.invalid(option, "'" + value + "' belongs to the other address family");
       }
       if (isEnabled(ipv4) && local.stream().noneMatch(a -> a.address().equals(address))) {
         throw Refusal.invalid(option, "no interface of this node has " + address);

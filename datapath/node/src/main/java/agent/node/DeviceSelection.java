@@ -48,7 +48,7 @@ public final class DeviceSelection {
       return;
     }
     if (element.equals(NodeOptions.UNDEFINED)) {
-      throw Refusal.invalid(FIELD, "'undefined' cannot stand beside names");
+      throw Refusal.invalid(FIELD, "'undefined' cannot be combined with device names");
     }
     final boolean isExcluded = element.startsWith("!");
     final String name = isExcluded ? element.substring(1) : element;

@@ -16,7 +16,7 @@ public final class HelpText {
     text.append("Usage: agent [OPTION]...\n       agent cleanup [--help]\n\n")
         .append("The network agent of one node. Options come from the command line, from\n")
         .append("AGENT_<NAME> in the environment, and from the --config file, in that order.\n")
-        .append("Options marked * are known and not served by this version.\n\n")
+        .append("Options marked * are known, but not supported by this version.\n\n")
         .append(
             "Exit codes: 0 stopped by a signal, 1 failure, 2 bad option, 3 another agent uses\n")
         .append("the state directory, the BPF root, the network namespace or the socket.\n");

@@ -36,24 +36,24 @@ public final class LabelPrefixFile {
   public static List<String> read(Path file) {
     try {
       if (Files.size(file) > MOST_BYTES) {
-        throw refused(file, "it is larger than " + MOST_BYTES + " bytes");
+        throw refused(file, "larger than " + MOST_BYTES + " bytes");
       }
       final String text = Files.readString(file, StandardCharsets.UTF_8);
       return prefixes(file, new Load(LoadSettings.builder().build()).loadFromString(text));
     } catch (IOException e) {
-      throw refused(file, "it cannot be read: " + IoFailure.reason(e));
+      throw refused(file, "cannot be read: " + IoFailure.reason(e));
     } catch (YamlEngineException e) {
-      throw refused(file, "it is neither JSON nor YAML");
+      throw refused(file, "neither JSON nor YAML");
     }
   }
 
   private static List<String> prefixes(Path file, Object document) {
     final Map<?, ?> fields = mapping(file, "the document", document, FIELDS);
     if (!Integer.valueOf(VERSION).equals(fields.get("version"))) {
-      throw refused(file, "version: " + VERSION + " is wanted");
+      throw refused(file, "version: must be " + VERSION);
     }
     if (!(fields.get("valid-prefixes") instanceof List<?> entries)) {
-      throw refused(file, "valid-prefixes: a list is wanted");
+      throw refused(file, "valid-prefixes: must be a list");
     }
     final List<String> prefixes = new ArrayList<>();
     for (final Object entry : entries) {
@@ -68,13 +68,13 @@ public final class LabelPrefixFile {
     final Object source = entry.get("source");
     final Object invert = entry.get("invert");
     if (!(prefix instanceof String name) || name.isEmpty()) {
-      throw refused(file, where + ".prefix: a text is wanted");
+      throw refused(file, where + ".prefix: must be a string that is not empty");
     }
     if (source != null && !(source instanceof String)) {
-      throw refused(file, where + ".source: a text is wanted");
+      throw refused(file, where + ".source: must be a string");
     }
     if (invert != null && !(invert instanceof Boolean)) {
-      throw refused(file, where + ".invert: true or false is wanted");
+      throw refused(file, where + ".invert: must be true or false");
     }
     return (Boolean.TRUE.equals(invert) ? "!" : "")
         + (source == null || source.equals("") ? "" : source + ":")
@@ -83,11 +83,11 @@ public final class LabelPrefixFile {
 
   private static Map<?, ?> mapping(Path file, String where, Object value, Set<String> known) {
     if (!(value instanceof Map<?, ?> map)) {
-      throw refused(file, where + ": a mapping is wanted");
+      throw refused(file, where + ": must be a mapping");
     }
     for (final Object name : map.keySet()) {
       if (!known.contains(name)) {
-        throw refused(file, where + ": '" + name + "' is not a field");
+        throw refused(file, where + ": '" + name + "' is an unknown field");
       }
     }
     return map;

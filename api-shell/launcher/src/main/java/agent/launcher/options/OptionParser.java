@@ -30,7 +30,7 @@ final class OptionParser {
     return switch (text) {
       case "true", "1" -> true;
       case "false", "0" -> false;
-      default -> throw bad(option, text, "true or false is wanted");
+      default -> throw bad(option, text, "not true or false");
     };
   }
 
@@ -63,7 +63,7 @@ final class OptionParser {
       choice(option, text);
     }
     if (number < option.minimum() || number > option.maximum()) {
-      throw bad(option, text, "outside " + option.minimum() + " to " + option.maximum());
+      throw bad(option, text, "not between " + option.minimum() + " and " + option.maximum());
     }
     return number;
   }
@@ -98,7 +98,7 @@ final class OptionParser {
       final int equals = element.indexOf('=');
       if (equals < 1) {
         // The text is not quoted: it may be part of a password, and the message is logged.
-        throw new OptionException("--" + option.name() + ": key=value is wanted");
+        throw new OptionException("--" + option.name() + ": not in the form key=value");
       }
       pairs.put(element.substring(0, equals), element.substring(equals + 1));
     }

@@ -37,7 +37,7 @@ final class OptionSources {
         value = rest.isEmpty() ? null : rest.startsWith("=") ? rest.substring(1) : rest;
         option = OptionTable.byShortName(argument.charAt(1));
       } else {
-        throw new OptionException(argument + ": not an option, and the agent has no arguments");
+        throw new OptionException(argument + ": unexpected argument");
       }
       if (option == null) {
         throw new OptionException(shown + ": unknown option");
@@ -47,7 +47,7 @@ final class OptionSources {
       }
       if (value == null) {
         if (i == arguments.size()) {
-          throw new OptionException(shown + ": a value is missing");
+          throw new OptionException(shown + ": missing value");
         }
         value = arguments.get(i++);
       }

@@ -108,13 +108,17 @@ public final class OptionTable {
     return List.of(
         served(GENERAL, "config", STRING, "$HOME/agent.yaml", "YAML file with options"),
         served(GENERAL, "state-dir", STRING, "/var/run/agent", "Directory of the state files"),
-        served(GENERAL, "lib-dir", STRING, "/var/lib/agent", "Directory for run-time builds"),
+        served(
+            GENERAL,
+            "lib-dir",
+            STRING,
+            "/var/lib/agent",
+            "Directory of programs compiled at run time"),
         served(GENERAL, "restore", BOOL, "true", "Restore the state of the previous run"),
-        served(GENERAL, "keep-config", BOOL, "false", "Keep the workloads' options on restore"),
+        served(GENERAL, "keep-config", BOOL, "false", "Keep the options of restored endpoints"),
         served(GENERAL, "agent-labels", STRINGS, "", "Labels that identify this agent"),
         served(GENERAL, "debug", BOOL, "false", "Log at debug level").live().withShort('D'),
-        served(GENERAL, "debug-verbose", STRINGS, "", "Groups of very detailed debug messages")
-            .live(),
+        served(GENERAL, "debug-verbose", STRINGS, "", "Groups of verbose debug messages").live(),
         served(GENERAL, "help", BOOL, "false", "Print this text").withShort('h'),
         served(GENERAL, "version", BOOL, "false", "Print the version"));
   }
@@ -123,16 +127,16 @@ public final class OptionTable {
     return List.of(
         served(API, "socket-path", STRING, "<state-dir>/agent.sock", "Unix socket of the API"),
         served(API, "socket-group", STRING, "agent", "Group that may use the socket"),
-        served(API, ApiContext.MAX_BODY, INT, "Largest request body, in bytes"),
-        served(API, BodyLimits.MAX_ENTRIES, INT, "Most labels, or options, in a request"),
-        served(API, "api-rate-limit", MAP, "", "Calls a second by operation class").live(),
+        served(API, ApiContext.MAX_BODY, INT, "Maximum size of a request body, in bytes"),
+        served(API, BodyLimits.MAX_ENTRIES, INT, "Maximum labels, or options, in a request"),
+        served(API, "api-rate-limit", MAP, "", "Rate limits by operation class: read=10/s").live(),
         served(API, "pprof", BOOL, "false", "Serve the profiling API"));
   }
 
   private static List<AgentOption> datapath() {
     return List.of(
         served(DATAPATH, "bpf-root", STRING, "/sys/fs/bpf", "BPF file system that holds the pins"),
-        served(DATAPATH, "cgroup-root", STRING, "", "Control group whose sockets use services"),
+        served(DATAPATH, "cgroup-root", STRING, "", "Control group whose sockets are balanced"),
         later(DATAPATH, "datapath-mode", STRING, "veth", "Kind of workload interfaces")
             .needing("workloads on ipvlan devices")
             .withChoices("veth", "ipvlan"),
@@ -141,31 +145,30 @@ public final class OptionTable {
                 "device",
                 STRING,
                 "undefined",
-                "Devices that face the network: names, patterns, auto")
+                "Network-facing devices: names, patterns, auto")
             .withShort('d'),
-        served(
-                DATAPATH,
-                "host-routing",
-                STRING,
-                "auto",
-                "Whether flows bypass the stack of the node")
+        served(DATAPATH, "host-routing", STRING, "auto", "Bypass of the node's network stack")
             .withChoices("auto", "bpf", "legacy"),
         later(DATAPATH, "ipvlan-master-device", STRING, "undefined", "Master device of ipvlan")
             .needing("workloads on ipvlan devices"),
-        served(DATAPATH, "preallocate-bpf-maps", BOOL, "true", "Allocate map memory up front"),
+        served(DATAPATH, "preallocate-bpf-maps", BOOL, "true", "Preallocate the memory of maps"),
         served(
             DATAPATH,
             "bpf-compile-debug",
             BOOL,
             "false",
-            "Compile on this node, and keep what clang makes"),
+            "Compile on this node, and keep the output of clang"),
         served(DATAPATH, "keep-bpf-templates", BOOL, "false", "Use BPF sources already on disk"),
-        served(DATAPATH, "mtu", INT, "0", "MTU instead of the detected one (0)")
-            .withRange(0, 65_535),
-        served(DATAPATH, "lb", STRING, "", "Interface to balance services on"),
-        later(DATAPATH, "sockops-enable", BOOL, "false", "Connect local sockets directly")
-            .needing("the short cut between local sockets"),
-        later(DATAPATH, "enable-ipsec", BOOL, "false", "Encrypt between nodes with IPsec")
+        served(DATAPATH, "mtu", INT, "0", "MTU; 0: detected").withRange(0, 65_535),
+        served(DATAPATH, "lb", STRING, "", "Interface on which services are load-balanced"),
+        later(
+                DATAPATH,
+                "sockops-enable",
+                BOOL,
+                "false",
+                "Short-circuit connections between local sockets")
+            .needing("the short circuit between local sockets"),
+        later(DATAPATH, "enable-ipsec", BOOL, "false", "Encrypt traffic between nodes with IPsec")
             .needing("encryption between nodes"),
         later(DATAPATH, "ipsec-key-file", STRING, "", "File of the IPsec key")
             .needing("encryption between nodes"));
@@ -173,37 +176,41 @@ public final class OptionTable {
 
   private static List<AgentOption> conntrack() {
     return List.of(
-        served(DATAPATH, "disable-conntrack", BOOL, "false", "Ask the policy for every packet")
+        served(DATAPATH, "disable-conntrack", BOOL, "false", "Evaluate the policy for every packet")
             .live(),
-        served(DATAPATH, DatapathOptions.CONNTRACK_TCP_MAX, INT, "Most tracked TCP flows"),
-        served(DATAPATH, DatapathOptions.CONNTRACK_ANY_MAX, INT, "Most tracked flows beside TCP"),
-        served(DATAPATH, DatapathOptions.POLICY_MAP_MAX, INT, "Most entries of a policy map"),
+        served(DATAPATH, DatapathOptions.CONNTRACK_TCP_MAX, INT, "Maximum tracked TCP flows"),
+        served(
+            DATAPATH,
+            DatapathOptions.CONNTRACK_ANY_MAX,
+            INT,
+            "Maximum tracked flows other than TCP"),
+        served(DATAPATH, DatapathOptions.POLICY_MAP_MAX, INT, "Maximum entries of a policy map"),
         served(
             DATAPATH,
             DatapathOptions.CONNTRACK_GC_INTERVAL,
             DURATION,
-            "Time between sweeps of the conntrack tables"),
+            "Interval of the conntrack garbage collection"),
         served(
             DATAPATH,
             DatapathOptions.FLOW_SHARE,
             INT,
-            "Share of one endpoint in a table's free entries, in percent"),
+            "Share of an endpoint in the free conntrack entries, in percent"),
         served(
             DATAPATH,
             Masquerading.ENDPOINT_SHARE,
             INT,
-            "Share of one endpoint in the ports of masqueraded flows, in percent"),
+            "Share of an endpoint in the masquerading ports, in percent"),
         served(
             DATAPATH,
             DatapathOptions.EVENT_RATE,
             INT,
-            "Most events of one endpoint in a second; 0: no limit"));
+            "Maximum events of an endpoint per second; 0: no limit"));
   }
 
   private static List<AgentOption> addressing() {
     return List.of(
-        served(ADDRESSING, "enable-ipv4", BOOL, "true", "Serve IPv4"),
-        served(ADDRESSING, "enable-ipv6", BOOL, "true", "Serve IPv6"),
+        served(ADDRESSING, "enable-ipv4", BOOL, "true", "Enable IPv4"),
+        served(ADDRESSING, "enable-ipv6", BOOL, "true", "Enable IPv6"),
         served(ADDRESSING, "ipv4-node", STRING, "auto", "IPv4 address of this node"),
         served(ADDRESSING, "ipv6-node", STRING, "auto", "IPv6 address of this node"),
         served(ADDRESSING, "ipv4-range", STRING, "auto", "IPv4 prefix of this node's workloads"),
@@ -214,7 +221,12 @@ public final class OptionTable {
             STRING,
             "f00d::/64",
             "IPv6 /64 of which each node takes a /96"),
-        later(ADDRESSING, "ipv4-cluster-cidr-mask-size", INT, "8", "Mask of the cluster's prefix")
+        later(
+                ADDRESSING,
+                "ipv4-cluster-cidr-mask-size",
+                INT,
+                "8",
+                "Prefix length of the cluster's IPv4 range")
             .needing("routes to other nodes")
             .withRange(1, 32),
         later(ADDRESSING, "ipv4-service-range", STRING, "auto", "IPv4 prefix of services")
@@ -226,9 +238,14 @@ public final class OptionTable {
             .withShort('t')
             .withChoices("vxlan", "geneve", "disabled")
             .withInert("disabled"),
-        later(ADDRESSING, "auto-direct-node-routes", BOOL, "false", "Route to peers on the link")
+        later(
+                ADDRESSING,
+                "auto-direct-node-routes",
+                BOOL,
+                "false",
+                "Install routes to nodes on the same link")
             .needing("routes to other nodes"),
-        later(ADDRESSING, "single-cluster-route", BOOL, "false", "One route for all nodes")
+        later(ADDRESSING, "single-cluster-route", BOOL, "false", "Use one route for all nodes")
             .needing("routes to other nodes"));
   }
 
@@ -236,57 +253,61 @@ public final class OptionTable {
     return List.of(
         served(ADDRESSING, "nat46-range", STRING, "0:0:0:0:0:FFFF::/96", "IPv6 prefix of NAT46"),
         served(
-            ADDRESSING, "masquerade", BOOL, "true", "Masquerade workloads with the node's address"),
+            ADDRESSING,
+            "masquerade",
+            BOOL,
+            "true",
+            "Masquerade workloads behind the node's address"),
         served(
             ADDRESSING,
             "ipv4-native-routing-cidr",
             STRING,
             "auto",
-            "IPv4 prefix to which workloads send with their own address"),
+            "IPv4 prefix that is not masqueraded"),
         served(
             ADDRESSING,
             "ipv6-native-routing-cidr",
             STRING,
             "auto",
-            "IPv6 prefix to which workloads send with their own address"),
+            "IPv6 prefix that is not masqueraded"),
         served(
             ADDRESSING,
             "install-iptables-rules",
             BOOL,
             "true",
-            "Masquerade by rules where the stack routes flows"),
+            "Masquerade flows through the stack by netfilter rules"),
         served(
             ADDRESSING,
             "prepend-iptables-chains",
             BOOL,
             "true",
-            "Put these rules before those of others, else after"));
+            "Insert these rules before others, else append them"));
   }
 
   private static List<AgentOption> policy() {
     return List.of(
-        served(POLICY, "enable-policy", STRING, "default", "When policy is enforced")
+        served(POLICY, "enable-policy", STRING, "default", "Policy enforcement")
             .live()
             .withChoices("default", "always", "never"),
-        served(POLICY, "allow-localhost", STRING, "auto", "When the node reaches its workloads")
+        served(POLICY, "allow-localhost", STRING, "auto", "Access of the node to its workloads")
             .withChoices("auto", "always", "policy"),
-        served(POLICY, PolicyLimits.RULES, INT, "Most rules that are held"),
-        served(POLICY, PolicyLimits.PEERS, INT, "Most peers and ports in all rules"),
-        served(POLICY, PolicyLimits.CIDRS, INT, "Most CIDRs in all rules"),
-        served(POLICY, PolicyLimits.LABELS, INT, "Most labels in all rules"),
-        served(POLICY, PolicyLimits.TEXT, INT, "Most characters in all rules"),
-        served(POLICY, "labels", STRINGS, "", "Prefixes of labels that make identities"),
-        served(POLICY, "label-prefix-file", STRING, "", "File of label prefixes"),
-        served(POLICY, "fixed-identity-mapping", MAP, "", "Reserved identities by label"),
+        served(POLICY, PolicyLimits.RULES, INT, "Maximum policy rules"),
+        served(POLICY, PolicyLimits.PEERS, INT, "Maximum peers and ports in all rules"),
+        served(POLICY, PolicyLimits.CIDRS, INT, "Maximum CIDRs in all rules"),
+        served(POLICY, PolicyLimits.LABELS, INT, "Maximum labels in all rules"),
+        served(POLICY, PolicyLimits.TEXT, INT, "Maximum characters in all rules"),
+        served(POLICY, "labels", STRINGS, "", "Prefixes of identity-relevant labels"),
+        served(POLICY, "label-prefix-file", STRING, "", "File of identity-relevant label prefixes"),
+        served(POLICY, "fixed-identity-mapping", MAP, "", "Fixed identities: number=name"),
         served(POLICY, "enable-tracing", BOOL, "false", "Trace policy decisions").live());
   }
 
   private static List<AgentOption> prefilter() {
     return List.of(
-        served(PREFILTER, "prefilter-device", STRING, "undefined", "Device to filter at XDP"),
-        served(PREFILTER, "prefilter-mode", STRING, "native", "Where XDP runs: driver or stack")
+        served(PREFILTER, "prefilter-device", STRING, "undefined", "Device of the XDP prefilter"),
+        served(PREFILTER, "prefilter-mode", STRING, "native", "XDP mode of the prefilter")
             .withChoices("native", "generic"),
-        served(PREFILTER, DatapathOptions.MAX_PREFIXES, INT, "Most prefixes on the list"));
+        served(PREFILTER, DatapathOptions.MAX_PREFIXES, INT, "Maximum prefixes of the prefilter"));
   }
 
   private static List<AgentOption> dns() {
@@ -296,24 +317,30 @@ public final class OptionTable {
                 "tofqdns-dns-reject-response-code",
                 STRING,
                 "refused",
-                "Answer to a refused DNS request")
+                "Response to a denied DNS query")
             .withChoices("nameError", "refused"),
-        served(DNS, "tofqdns-enable-poller", BOOL, "false", "Look up the names in rules"),
-        served(DNS, "tofqdns-enable-poller-events", BOOL, "true", "Show the poller's answers"),
-        served(DNS, "tofqdns-pre-cache", STRING, "", "File to fill the name cache from"),
-        served(DNS, NamesContext.ADDRESSES, INT, "Addresses kept per name"),
+        served(DNS, "tofqdns-enable-poller", BOOL, "false", "Poll the DNS names in rules"),
+        served(
+            DNS,
+            "tofqdns-enable-poller-events",
+            BOOL,
+            "true",
+            "Emit events for the poller's answers"),
+        served(DNS, "tofqdns-pre-cache", STRING, "", "File that preloads the DNS name cache"),
+        served(DNS, NamesContext.ADDRESSES, INT, "Maximum addresses per DNS name"),
         served(
             DNS,
             NamesContext.LEAST_TTL,
             DURATION,
-            "Least time a name is kept; 3600 with the poller"),
+            "Minimum TTL of DNS names; 3600 with the poller"),
         served(DNS, DnsProxyContext.PORT, INT, "First port of the DNS proxy (0: any)"));
   }
 
   private static List<AgentOption> proxy() {
     return List.of(
-        served(PROXY, "access-log", STRING, "", "Log of layer 7 requests"),
-        served(PROXY, "proxy-engine-log", STRING, "", "Log of the proxies, with details").live(),
+        served(PROXY, "access-log", STRING, "", "File of the layer 7 access log"),
+        served(PROXY, "proxy-engine-log", STRING, "", "File of the detailed log of the proxies")
+            .live(),
         later(
             PROXY,
             "sidecar-mesh-proxy-image",
@@ -325,55 +352,86 @@ public final class OptionTable {
                 "http-escaped-slashes",
                 STRING,
                 "reject",
-                "Requests with %2F or %5C in the path")
+                "Handling of %2F and %5C in request paths")
             .withChoices("reject", "keep"),
         served(
-            PROXY, HttpProxyContext.IDLE_TIMEOUT, DURATION, "Idle time-out of a stream (0: none)"),
-        served(PROXY, HttpProxyContext.GRPC_TIMEOUT, DURATION, "Longest gRPC request (0: any)"),
-        served(PROXY, HttpProxyContext.REQUEST_TIMEOUT, DURATION, "Longest request (0: any)"),
+            PROXY, HttpProxyContext.IDLE_TIMEOUT, DURATION, "Idle timeout of a stream (0: none)"),
+        served(
+            PROXY, HttpProxyContext.GRPC_TIMEOUT, DURATION, "Timeout of a gRPC request (0: none)"),
+        served(PROXY, HttpProxyContext.REQUEST_TIMEOUT, DURATION, "Timeout of a request (0: none)"),
         served(PROXY, HttpProxyContext.RETRY_COUNT, INT, "Retries of a failed request"),
-        served(PROXY, HttpProxyContext.RETRY_TIMEOUT, DURATION, "Time before a retry (0: never)"),
-        served(PROXY, HttpProxyContext.CONNECT_TIMEOUT, DURATION, "Longest connect attempt"));
+        served(
+            PROXY,
+            HttpProxyContext.RETRY_TIMEOUT,
+            DURATION,
+            "Timeout before a retry (0: no retry)"),
+        served(
+            PROXY, HttpProxyContext.CONNECT_TIMEOUT, DURATION, "Timeout of a connection attempt"));
   }
 
   private static List<AgentOption> cluster() {
     return List.of(
         served(CLUSTER, "cluster-name", STRING, "default", "Name of the cluster"),
         later(CLUSTER, "cluster-id", INT, "0", "Number of the cluster").withRange(0, 255),
-        later(CLUSTER, "cluster-mesh-config", STRING, "", "Directory of other clusters"),
+        later(
+            CLUSTER,
+            "cluster-mesh-config",
+            STRING,
+            "",
+            "Directory of the configurations of other clusters"),
         later(CLUSTER, "kvstore", STRING, "", "Kind of key-value store")
             .needing("a key-value store"),
         later(CLUSTER, "kvstore-opt", MAP, "", "Options of the key-value store")
             .needing("a key-value store"),
-        later(CLUSTER, "kvstore-periodic-sync", DURATION, "5m0s", "Time between full syncs")
+        later(
+                CLUSTER,
+                "kvstore-periodic-sync",
+                DURATION,
+                "5m0s",
+                "Interval of the full synchronization")
             .needing("a key-value store"));
   }
 
   private static List<AgentOption> orchestrator() {
     return List.of(
         later(ORCHESTRATOR, "orch-api-server", STRING, "", "Address of the orchestrator"),
-        later(ORCHESTRATOR, "orch-kubeconfig-path", STRING, "", "Its client configuration"),
+        later(
+            ORCHESTRATOR,
+            "orch-kubeconfig-path",
+            STRING,
+            "",
+            "Client configuration for the orchestrator"),
         later(ORCHESTRATOR, "orch-require-ipv4-pod-cidr", BOOL, "false", "Wait for an IPv4 CIDR"),
         later(ORCHESTRATOR, "orch-require-ipv6-pod-cidr", BOOL, "false", "Wait for an IPv6 CIDR"),
         later(ORCHESTRATOR, "disable-endpoint-crd", BOOL, "false", "Do not publish endpoints")
             .withInert("true"),
-        served(ORCHESTRATOR, "disable-orch-services", BOOL, "false", "Do not balance services"),
-        served(ORCHESTRATOR, "service-algorithm", STRING, "maglev", "How packets select backends")
+        served(ORCHESTRATOR, "disable-orch-services", BOOL, "false", "Disable services"),
+        served(ORCHESTRATOR, "service-algorithm", STRING, "maglev", "Backend selection")
             .withChoices("maglev", "random"),
         served(
                 ORCHESTRATOR,
                 "service-table-size",
                 INT,
                 ServiceProxy.TABLE_SIZES.getLast().toString(),
-                "Most cells of a table")
+                "Maximum cells of a Maglev table")
             .withChoices(
                 ServiceProxy.TABLE_SIZES.stream().map(String::valueOf).toArray(String[]::new)),
-        served(ORCHESTRATOR, "max-service-backends", INT, "250000", "Most backends of all services")
+        served(
+                ORCHESTRATOR,
+                "max-service-backends",
+                INT,
+                "250000",
+                "Maximum backends of all services")
             .withRange(1, MapSize.SERVICE_BACKENDS),
         later(ORCHESTRATOR, "container-runtime", STRINGS, "auto", "Container runtimes to watch")
             .needing("a client of container runtimes")
             .withInert("none"),
-        later(ORCHESTRATOR, "container-runtime-endpoint", MAP, "", "Their sockets by kind")
+        later(
+                ORCHESTRATOR,
+                "container-runtime-endpoint",
+                MAP,
+                "",
+                "Sockets of container runtimes: kind=path")
             .needing("a client of container runtimes"),
         later(
                 ORCHESTRATOR,
@@ -388,7 +446,7 @@ public final class OptionTable {
                 "chained-manage-existing-containers",
                 BOOL,
                 "false",
-                "Take over containers of a chained plugin")
+                "Manage existing containers of a chained plugin")
             .needing("chaining with another network plugin"),
         later(ORCHESTRATOR, "chained-master-device", STRING, "", "Interface of a chained plugin")
             .needing("chaining with another network plugin"),
@@ -403,16 +461,17 @@ public final class OptionTable {
 
   private static List<AgentOption> observation() {
     return List.of(
-        served(OBSERVATION, FlowRing.CAPACITY, INT, "Events that the flow observer keeps, 0: none"),
+        served(OBSERVATION, FlowRing.CAPACITY, INT, "Events kept by the flow observer; 0: none"),
         served(
             OBSERVATION,
             "flowobs-monitor-events",
             STRINGS,
             "",
-            "drop, verdict, trace, l7: kept while no program listens, too"),
-        served(OBSERVATION, "log-driver", STRINGS, "", "Log drivers beside the console").live(),
+            "Events emitted without a listener: drop, verdict, trace, l7"),
+        served(OBSERVATION, "log-driver", STRINGS, "", "Log drivers in addition to the console")
+            .live(),
         served(OBSERVATION, "log-opt", MAP, "", "Options of the log drivers").live(),
-        served(OBSERVATION, "log-system-load", BOOL, "false", "Log the system's load").live(),
+        served(OBSERVATION, "log-system-load", BOOL, "false", "Log the system load").live(),
         served(
                 OBSERVATION,
                 "monitor-aggregation",
@@ -421,9 +480,19 @@ public final class OptionTable {
                 "Aggregation level of trace events")
             .live()
             .withChoices("None", "Low", "Medium", "Maximum"),
-        served(OBSERVATION, "monitor-queue-size", INT, "32768", "Events kept for a slow reader")
+        served(
+                OBSERVATION,
+                "monitor-queue-size",
+                INT,
+                "32768",
+                "Queue of a monitor client, in events")
             .withRange(1, 1 << 20),
-        served(OBSERVATION, DatapathOptions.PAYLOAD, INT, "Bytes of a packet in an event"),
-        served(OBSERVATION, "prometheus-serve-addr", STRING, "", "Address to serve metrics on"));
+        served(OBSERVATION, DatapathOptions.PAYLOAD, INT, "Captured bytes of a packet"),
+        served(
+            OBSERVATION,
+            "prometheus-serve-addr",
+            STRING,
+            "",
+            "Listening address of the metrics server"));
   }
 }

@@ -49,7 +49,7 @@ public final class ServedCheck {
     }
     if (!option.served() && !option.inert().contains(plain(value))) {
       throw new OptionException(
-          "%s: needs %s, which this version does not have"
+          "%s: requires %s, which this version does not support"
               .formatted(shown(option, value), option.needs()));
     }
   }

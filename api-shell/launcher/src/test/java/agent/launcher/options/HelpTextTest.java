@@ -17,15 +17,19 @@ class HelpTextTest {
   @Test
   void shouldAlignTheMeaningsAndShowDefaultsAndChoices() {
     assertShown("  -D, --debug                                 Log at debug level");
-    assertShown("      --enable-ipv4                           Serve IPv4 (default true)");
+    assertShown("      --enable-ipv4                           Enable IPv4 (default true)");
     assertShown(
-        "  -d, --device string                         Devices that face the network: names,"
+        "  -d, --device string                         Network-facing devices: names,"
             + " patterns, auto (default undefined)");
     assertShown(
-        "      --prefilter-mode string                 Where XDP runs: driver or stack:"
+        "      --prefilter-mode string                 XDP mode of the prefilter:"
             + " native, generic (default native)");
-    assertShown("      --lb string                             Interface to balance services on");
-    assertShown("      --api-rate-limit map                    Calls a second by operation class");
+    assertShown(
+        "      --lb string                             Interface on which services are"
+            + " load-balanced");
+    assertShown(
+        "      --api-rate-limit map                    Rate limits by operation class:"
+            + " read=10/s");
   }
 
   @Test
@@ -51,7 +55,7 @@ class HelpTextTest {
   void shouldWrapANameThatIsTooLongForItsColumn() {
     final int at = lines.indexOf("      --conntrack-garbage-collector-interval duration");
     assertEquals(
-        " ".repeat(46) + "Time between sweeps of the conntrack tables (default 60)",
+        " ".repeat(46) + "Interval of the conntrack garbage collection (default 60)",
         lines.get(at + 1));
     for (final String line : lines.subList(lines.indexOf("General:"), lines.size())) {
       final boolean isOption = line.startsWith("  ") && !line.startsWith(" ".repeat(46));
@@ -68,7 +72,7 @@ class HelpTextTest {
   void shouldSayHowToUseItAndWhatTheExitCodesMean() {
     assertEquals("Usage: agent [OPTION]...", lines.getFirst());
     assertEquals("       agent cleanup [--help]", lines.get(1));
-    assertShown("Options marked * are known and not served by this version.");
+    assertShown("Options marked * are known, but not supported by this version.");
     assertShown("Exit codes: 0 stopped by a signal, 1 failure, 2 bad option, 3 another agent uses");
     assertEquals("General:", lines.get(10));
     assertEquals("", lines.get(9));

@@ -39,19 +39,20 @@ class LabelPrefixFileTest {
   @CsvSource(
       delimiter = '|',
       value = {
-        "[]|the document: a mapping is wanted",
-        "{version: 2, valid-prefixes: []}|version: 1 is wanted",
-        "{version: 1}|valid-prefixes: a list is wanted",
-        "{version: 1, valid-prefixes: [], x: 1}|the document: 'x' is not a field",
-        "{version: 1, valid-prefixes: [a]}|valid-prefixes[0]: a mapping is wanted",
-        "{version: 1, valid-prefixes: [{}]}|valid-prefixes[0].prefix: a text is wanted",
-        "{version: 1, valid-prefixes: [{prefix: a, invert: 3}]}|valid-prefixes[0].invert: true or"
-            + " false is wanted",
-        "{version: 1, valid-prefixes: [{prefix: a, source: 3}]}|valid-prefixes[0].source: a text"
-            + " is wanted",
+        "[]|the document: must be a mapping",
+        "{version: 2, valid-prefixes: []}|version: must be 1",
+        "{version: 1}|valid-prefixes: must be a list",
+        "{version: 1, valid-prefixes: [], x: 1}|the document: 'x' is an unknown field",
+        "{version: 1, valid-prefixes: [a]}|valid-prefixes[0]: must be a mapping",
+        "{version: 1, valid-prefixes: [{}]}|valid-prefixes[0].prefix: must be a string"
+            + " that is not empty",
+        "{version: 1, valid-prefixes: [{prefix: a, invert: 3}]}|valid-prefixes[0].invert: must be"
+            + " true or false",
+        "{version: 1, valid-prefixes: [{prefix: a, source: 3}]}|valid-prefixes[0].source: must be"
+            + " a string",
         "{version: 1, valid-prefixes: [{prefix: a, ignore: true}]}|valid-prefixes[0]: 'ignore' is"
-            + " not a field",
-        "{{|it is neither JSON nor YAML"
+            + " an unknown field",
+        "{{|neither JSON nor YAML"
       })
   void shouldNameWhatIsWrong(String text, String message) {
     final OptionException refusal = assertThrows(OptionException.class, () -> read(text));
@@ -65,13 +66,13 @@ class LabelPrefixFileTest {
     final String longest = text + "x".repeat((1 << 20) - text.length());
     assertEquals(List.of(), read(longest));
     final OptionException refusal = assertThrows(OptionException.class, () -> read(longest + "x"));
-    assertTrue(refusal.getMessage().endsWith(": it is larger than 1048576 bytes"));
+    assertTrue(refusal.getMessage().endsWith(": larger than 1048576 bytes"));
   }
 
   @Test
   void shouldNameAFileThatCannotBeRead() {
     final OptionException refusal =
         assertThrows(OptionException.class, () -> LabelPrefixFile.read(folder.resolve("missing")));
-    assertTrue(refusal.getMessage().contains("missing: it cannot be read: "), refusal.getMessage());
+    assertTrue(refusal.getMessage().contains("missing: cannot be read: "), refusal.getMessage());
   }
 }

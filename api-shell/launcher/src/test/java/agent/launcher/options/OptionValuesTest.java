@@ -91,12 +91,12 @@ class OptionValuesTest {
     refuses("--no-such: unknown option", "--no-such=1");
     refuses("-x: unknown option", "-x");
     refuses("eth0: not an option", "eth0");
-    refuses("--device: a value is missing", "--device");
+    refuses("--device: missing value", "--device");
     refuses("--mtu: 'big': not a number", "--mtu", "big");
-    refuses("--mtu: '65536': outside 0 to 65535", "--mtu=65536");
-    refuses("--enable-ipv4: 'perhaps': true or false is wanted", "--enable-ipv4=perhaps");
+    refuses("--mtu: '65536': not between 0 and 65535", "--mtu=65536");
+    refuses("--enable-ipv4: 'perhaps': not true or false", "--enable-ipv4=perhaps");
     refuses("--prefilter-mode: 'fast': not one of native, generic", "--prefilter-mode", "fast");
-    refuses("--kvstore-opt: key=value is wanted", "--kvstore-opt", "secret");
+    refuses("--kvstore-opt: not in the form key=value", "--kvstore-opt", "secret");
     refuses(
         "--conntrack-garbage-collector-interval: '5x': neither seconds",
         "--conntrack-garbage-collector-interval",

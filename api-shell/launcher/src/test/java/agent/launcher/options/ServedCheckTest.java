@@ -35,7 +35,8 @@ class ServedCheckTest {
           refusal.getMessage().startsWith("--" + option.name())
               && refusal
                   .getMessage()
-                  .endsWith(": needs " + option.needs() + ", which this version does not have"),
+                  .endsWith(
+                      ": requires " + option.needs() + ", which this version does not support"),
           refusal.getMessage());
       stopped++;
     }
@@ -88,7 +89,7 @@ class ServedCheckTest {
             + " have",
         "--ipv4-service-range=10.96.0.0/12");
     assertRefused(
-        "--tunnel geneve: needs the overlay between nodes, which this version does not have",
+        "--tunnel geneve: requires the overlay between nodes, which this version does not support",
         "-t",
         "geneve");
   }
@@ -116,7 +117,7 @@ class ServedCheckTest {
             OptionException.class,
             () -> check(NOTHING_MISSING, "--kvstore-opt", "password=hidden"));
     assertEquals(
-        "--kvstore-opt: needs a key-value store, which this version does not have",
+        "--kvstore-opt: requires a key-value store, which this version does not support",
         refusal.getMessage());
   }
 

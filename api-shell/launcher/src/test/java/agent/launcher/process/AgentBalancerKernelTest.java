@@ -87,7 +87,7 @@ class AgentBalancerKernelTest {
   void shouldNameTheOptionThatKeepsItFromStarting() throws Exception {
     assertRefused("--lb: interface 'nosuch0' does not exist", "--lb", "nosuch0");
     assertRefused(
-        "--lb ext0: --disable-orch-services leaves it no services to balance",
+        "--lb ext0: has no effect with --disable-orch-services",
         "--lb",
         "ext0",
         "--disable-orch-services");

@@ -133,7 +133,8 @@ class AgentCleanupKernelTest {
     for (final String answer : new String[] {"", "n\n", "\n", "yesterday\n"}) {
       final AgentProcess.Ended refused = cleanup(answer);
       assertEquals(1, refused.status(), refused.output());
-      assertTrue(refused.output().contains("agent: nothing was removed"), refused.output());
+      assertTrue(
+          refused.output().contains("agent: not confirmed, nothing was removed"), refused.output());
     }
     assertEquals(before, everything());
     for (final String shown :
@@ -290,7 +291,7 @@ class AgentCleanupKernelTest {
     Files.delete(node.state());
     final AgentProcess.Ended ended = cleanup("");
     assertEquals(0, ended.status(), ended.output());
-    assertEquals("nothing is left of an agent\n", ended.output());
+    assertEquals("nothing to remove: no agent has left anything on this node\n", ended.output());
     assertFalse(Files.exists(node.state()));
     Files.createDirectory(node.state());
   }

@@ -177,7 +177,7 @@ class AgentDescriptorsKernelTest {
     }
     final JsonNode health = descriptors(agent);
     assertEquals("Degraded", health.get("level").asString());
-    final String needs = "the limit of open files is 384, and the agent needs 388, with 5 devices";
+    final String needs = "the limit of open files is 384, but the agent needs 388, with 5 devices";
     assertTrue(health.get("message").asString().contains(needs), health.toString());
     assertTrue(health.get("message").asString().contains("found0, found1"), health.toString());
     assertEquals(0, agent.terminate());

@@ -150,7 +150,7 @@ class AgentFilesKernelTest {
   void shouldEndWithACodeWhereDescriptorsAreTooFew() throws Exception {
     refused(
         1,
-        "the limit of open files is 200, and the agent needs 384 (ulimit -n, LimitNOFILE=)",
+        "the limit of open files is 200, but the agent needs 384 (ulimit -n, LimitNOFILE=)",
         node.launchWithDescriptors(200));
   }
 
@@ -161,8 +161,8 @@ class AgentFilesKernelTest {
         1,
         "socket " + file + "/a/agent.sock: ",
         node.launch("--socket-path", file + "/a/agent.sock"));
-    refused(2, "--socket-path: '/': a file is wanted", node.launch("--socket-path", "/"));
-    refused(2, "--socket-path: '': a file is wanted", node.launch("--socket-path", ""));
+    refused(2, "--socket-path: '/': not a file name", node.launch("--socket-path", "/"));
+    refused(2, "--socket-path: '': not a file name", node.launch("--socket-path", ""));
     refused(
         1,
         "socket " + folder + ": a file that is not a socket is in its place",
