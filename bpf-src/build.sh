@@ -20,7 +20,7 @@ find_clang() {
         command -v "$candidate"
         return
     done
-    echo "bpf-src: clang 19 or newer is needed (package clang-19): kernels refuse what older ones make of the programs" >&2
+    echo "bpf-src: clang 19 or newer is required (package clang-19): kernels reject programs compiled by older versions" >&2
     exit 1
 }
 

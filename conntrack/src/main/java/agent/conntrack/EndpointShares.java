@@ -119,7 +119,7 @@ public final class EndpointShares implements ConntrackGc.Usage, AutoCloseable {
       final long more = overflowed - overflowedBefore.getOpaque(id);
       if (more != 0) {
         LOGGER.warn(
-            "conntrack: endpoint {} has its share of the tables: {} flows more are in the overflow",
+            "conntrack: endpoint {} exceeded its conntrack share; {} flows moved to the overflow table",
             id,
             more);
         overflowedBefore.setOpaque(id, overflowed);

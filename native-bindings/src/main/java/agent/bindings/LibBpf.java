@@ -107,8 +107,8 @@ public final class LibBpf {
             + libraryName
             + " is "
             + version
-            + ", and "
+            + ", but "
             + LEAST_MAJOR
-            + ".0 or newer is needed");
+            + ".0 or newer is required");
   }
 }

@@ -24,7 +24,7 @@ class LibBpfTest {
         assertThrows(BindingsException.class, () -> LibBpf.version("libc.so.6"));
 
     assertEquals(
-        "libbpf is too old: libc.so.6 is older than 0.6, and 1.0 or newer is needed",
+        "libbpf is too old: libc.so.6 is older than 0.6, but 1.0 or newer is required",
         failure.getMessage());
   }
 

@@ -72,7 +72,7 @@ final class ConfigCommands {
   private static void set(Invocation call) throws IOException {
     final Map<String, Object> options = EndpointCommands.assignments(call.arguments(0));
     if (options.isEmpty() && !call.isSet(ENFORCEMENT)) {
-      throw new UsageException("an OPTION=VALUE or " + ENFORCEMENT + " is needed");
+      throw new UsageException("an OPTION=VALUE or " + ENFORCEMENT + " is required");
     }
     final Map<String, Object> body = new LinkedHashMap<>();
     if (!options.isEmpty()) {

@@ -188,7 +188,7 @@ final class EndpointChanges {
     final String id = call.argument(0);
     final String container = call.option(EndpointCommands.CONTAINER);
     if ((id == null) == (container == null)) {
-      throw new UsageException("either ID or " + EndpointCommands.CONTAINER + " is needed");
+      throw new UsageException("either ID or " + EndpointCommands.CONTAINER + " is required");
     }
     final Object errors =
         id == null

@@ -99,7 +99,7 @@ final class PolicyQuestions {
       labels.addAll(Tree.list(call.tree(path), "status", "identity", "labels"));
     }
     if (labels.isEmpty()) {
-      throw new UsageException(option + " or " + endpointOption + " is needed");
+      throw new UsageException(option + " or " + endpointOption + " is required");
     }
     return labels;
   }

@@ -149,7 +149,7 @@ class ServiceCommandsTest {
   @CsvSource(
       delimiter = '|',
       value = {
-        "--protocol TCP --name x | --frontend or --file is needed",
+        "--protocol TCP --name x | --frontend or --file is required",
         "--frontend 10.96.0.1 | --frontend: '10.96.0.1' is not ADDRESS:PORT",
         "--frontend fd96::1:80 | --frontend: 'fd96::1:80': write [ADDRESS]:PORT",
         "--frontend 10.96.0.1:x | '10.96.0.1:x': 'x' is not a whole number",

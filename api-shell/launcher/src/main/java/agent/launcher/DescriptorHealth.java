@@ -59,7 +59,7 @@ final class DescriptorHealth implements HealthBoard.Probe {
         .map(
             reason ->
                 HealthBoard.Reading.degraded(
-                    "the agent could not start again: "
+                    "a restart of the agent would fail: "
                         + reason
                         + ", devices: "
                         + String.join(", ", found)))

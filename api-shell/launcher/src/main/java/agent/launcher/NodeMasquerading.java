@@ -22,7 +22,7 @@ final class NodeMasquerading {
   private final boolean isOn;
   private final Supplier<HostRouting> routing;
   private final MasqueradeGuard rules;
-  private final Faults faults = new Faults("masquerading is as configured");
+  private final Faults faults = new Faults("masquerading is configured as desired");
   private final SocketPorts reserved = MasqueradeOptions.socketPorts();
 
   private NodeMasquerading(
@@ -69,8 +69,8 @@ final class NodeMasquerading {
     } else {
       faults.degraded(
           MasqueradeOptions.PORT_RANGE,
-          ("net.ipv4.%s was changed: masqueraded flows leave ports %s to sockets of the node, which"
-                  + " have %s now; a restart of the agent follows it")
+          ("net.ipv4.%s was changed: masquerading reserves ports %s for sockets of the node, which"
+                  + " now use %s; restart the agent to apply it")
               .formatted(MasqueradeOptions.PORT_RANGE, text(reserved), text(now)));
     }
   }

@@ -190,7 +190,7 @@ final class NodeProxies implements AutoCloseable {
     final String text = option(kind, failure) + reason;
     final String before = failures.put(kind, text);
     if (before == null) {
-      LOGGER.error("the {} proxy does not start: {}; it is tried again", kind, text, failure);
+      LOGGER.error("starting the {} proxy failed: {}; retrying", kind, text, failure);
       again(Set.of(kind));
     }
   }
@@ -223,7 +223,7 @@ final class NodeProxies implements AutoCloseable {
       starting.schedule(() -> startAgain(kinds), pauseMs, TimeUnit.MILLISECONDS);
       pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
     } catch (RejectedExecutionException e) {
-      LOGGER.debug("the proxies are not started again: the agent ends");
+      LOGGER.debug("the proxies are not restarted: the agent is stopping");
     }
   }
 
@@ -244,7 +244,7 @@ final class NodeProxies implements AutoCloseable {
   synchronized Optional<String> refusal(Set<RedirectKind> kinds) {
     return kinds.stream()
         .filter(kind -> !served.contains(kind) && failures.containsKey(kind))
-        .map(kind -> "the " + kind + " proxy does not start: " + failures.get(kind))
+        .map(kind -> "the " + kind + " proxy is not running: " + failures.get(kind))
         .findFirst();
   }
 
@@ -288,8 +288,9 @@ final class NodeProxies implements AutoCloseable {
   /** Reads whether a proxy that policy asks for does not run. */
   synchronized HealthBoard.Reading health() {
     return failures.isEmpty()
-        ? HealthBoard.Reading.ok(served.isEmpty() ? "no policy asks for one" : "serving " + served)
-        : HealthBoard.Reading.stopped("not started, so that their flows are dropped: " + failures);
+        ? HealthBoard.Reading.ok(
+            served.isEmpty() ? "no policy requires a proxy" : "serving " + served)
+        : HealthBoard.Reading.stopped("not running, their flows are dropped: " + failures);
   }
 
   @Override

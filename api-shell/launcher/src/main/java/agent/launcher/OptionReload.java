@@ -54,7 +54,7 @@ final class OptionReload {
       current = read;
       report(changed, changed(read, started, false));
     } catch (OptionException | IllegalArgumentException e) {
-      LOGGER.error("the options are not taken over: {}", e.getMessage());
+      LOGGER.error("options not reloaded: {}", e.getMessage());
     }
   }
 
@@ -65,9 +65,9 @@ final class OptionReload {
   }
 
   private static void report(List<String> changed, List<String> waiting) {
-    LOGGER.info("options read again: {}", changed.isEmpty() ? "none changed" : dashed(changed));
+    LOGGER.info("options reloaded: {}", changed.isEmpty() ? "no change" : dashed(changed));
     if (!waiting.isEmpty()) {
-      LOGGER.warn("{} cannot change while the agent runs: restart it", dashed(waiting));
+      LOGGER.warn("{} takes effect only after a restart of the agent", dashed(waiting));
     }
   }
 

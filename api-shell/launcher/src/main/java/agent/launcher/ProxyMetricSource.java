@@ -51,7 +51,7 @@ final class ProxyMetricSource implements MetricRegistry.Source {
                 ports("dns", isRunning.test(RedirectKind.DNS)))),
         new MetricFamily(
             "agent_proxy_requests_total",
-            "Requests that passed a proxy, by what became of them",
+            "Requests that passed a proxy, by outcome",
             MetricFamily.Type.COUNTER,
             requests(counted)),
         new MetricFamily(
@@ -61,8 +61,8 @@ final class ProxyMetricSource implements MetricRegistry.Source {
             List.of(new Sample(Map.of("proxy", "http"), counted.http().open()))),
         new MetricFamily(
             "agent_proxy_connections_refused_total",
-            "Connections of clients, and to servers for their requests, that were refused,"
-                + " because no descriptor was free",
+            "Connections of clients and to servers that were refused because no descriptor was"
+                + " free",
             MetricFamily.Type.COUNTER,
             List.of(new Sample(Map.of("proxy", "http"), counted.http().refused()))),
         new MetricFamily(
@@ -72,11 +72,11 @@ final class ProxyMetricSource implements MetricRegistry.Source {
             List.of(new Sample(Map.of("proxy", "http"), counted.http().closedIdle()))),
         MetricFamily.counter(
             "agent_proxy_dns_answers_cut_total",
-            "DNS answers that were passed on without the addresses that a limit keeps out of rules",
+            "DNS answers from which addresses beyond a limit were removed",
             counted.questions(DnsCounter.CUT)),
         MetricFamily.counter(
             "agent_proxy_access_log_dropped_total",
-            "HTTP requests that are not in the access log, since it could not be written",
+            "HTTP requests missing in the access log because it could not be written",
             counted.http().unloggedRequests()));
   }
 

@@ -44,7 +44,7 @@ final class StateWriters implements Executor, AutoCloseable {
     threads.shutdown();
     try {
       if (!threads.awaitTermination(LONGEST_CLOSE_SEC, TimeUnit.SECONDS)) {
-        LOGGER.warn("state files are still being written after {} s", LONGEST_CLOSE_SEC);
+        LOGGER.warn("writing state files is not finished after {} s", LONGEST_CLOSE_SEC);
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();

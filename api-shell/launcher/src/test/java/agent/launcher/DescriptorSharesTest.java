@@ -103,7 +103,7 @@ class DescriptorSharesTest {
     devices.add("eth4");
     assertEquals(
         HealthBoard.Reading.degraded(
-            "the agent could not start again: the limit of open files is 384, but the agent needs"
+            "a restart of the agent would fail: the limit of open files is 384, but the agent needs"
                 + " 388, with 8 endpoints, with 5 devices (ulimit -n, LimitNOFILE=), devices:"
                 + " eth0, eth1, eth2, eth3, eth4"),
         health.read());

@@ -42,8 +42,8 @@ class NodeMasqueradingTest {
       NodeMasquerading.compare(faults, start, SocketPorts.parse(other));
       assertEquals(Level.DEGRADED, faults.read().level());
       assertEquals(
-          "net.ipv4.ip_local_port_range was changed: masqueraded flows leave ports 32768 to 60999"
-              + " to sockets of the node, which have %s now; a restart of the agent follows it"
+          "net.ipv4.ip_local_port_range was changed: masquerading reserves ports 32768 to 60999 for"
+              + " sockets of the node, which now use %s; restart the agent to apply it"
                   .formatted(other.replace(" ", " to ")),
           faults.read().message());
     }

@@ -185,7 +185,7 @@ class NodeProxiesRestartTest {
     assertFalse(proxies.serves(HTTP));
     assertEquals(Optional.empty(), proxies.firstPort(RedirectKind.DNS));
     assertTrue(health().contains("killed"), health());
-    assertEquals("the HTTP proxy does not start: killed", proxies.refusal(HTTP).orElseThrow());
+    assertEquals("the HTTP proxy is not running: killed", proxies.refusal(HTTP).orElseThrow());
     calls.clear();
     assertEquals(50, starting.next());
     assertEquals(

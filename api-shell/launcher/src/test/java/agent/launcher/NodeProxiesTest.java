@@ -54,7 +54,7 @@ class NodeProxiesTest {
       assertTrue(bench.proxies.serves(EnumSet.noneOf(RedirectKind.class)));
       assertFalse(bench.proxies.serves(HTTP));
       assertEquals(List.of(), bench.served);
-      assertEquals("no policy asks for one", bench.proxies.health().message());
+      assertEquals("no policy requires a proxy", bench.proxies.health().message());
       need(bench, DNS);
       assertTrue(bench.proxies.firstPort(RedirectKind.HTTP).isEmpty());
       assertFalse(bench.proxies.serves(BOTH));

@@ -81,11 +81,11 @@ class OptionReloadTest {
       final List<String> lines = log.take();
       assertEquals(
           List.of(
-              "INFO options read again: none changed",
-              "INFO options read again: --enable-tracing",
-              "WARN --mtu cannot change while the agent runs: restart it"),
+              "INFO options reloaded: no change",
+              "INFO options reloaded: --enable-tracing",
+              "WARN --mtu takes effect only after a restart of the agent"),
           lines.subList(0, 3));
-      assertTrue(lines.get(3).startsWith("ERROR the options are not taken over: --nosuch"));
+      assertTrue(lines.get(3).startsWith("ERROR options not reloaded: --nosuch"));
       assertEquals(4, lines.size());
     }
   }

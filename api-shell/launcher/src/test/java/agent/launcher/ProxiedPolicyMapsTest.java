@@ -128,7 +128,7 @@ class ProxiedPolicyMapsTest {
     bench.hasAddress = false;
     await(apply(1, TO_HTTP));
     final String reason = proxied.unserved(List.of(ALLOW, TO_HTTP)).orElseThrow();
-    assertTrue(reason.startsWith("the HTTP proxy does not start: "), reason);
+    assertTrue(reason.startsWith("the HTTP proxy is not running: "), reason);
     assertEquals(Optional.empty(), proxied.unserved(List.of(ALLOW, TO_DNS)));
     bench.hasAddress = true;
     await(apply(1, TO_HTTP));

@@ -89,7 +89,7 @@ class ProxyStatusTest {
         # TYPE agent_proxy_ports gauge
         agent_proxy_ports{proxy="http"} 0
         agent_proxy_ports{proxy="dns"} 0
-        # HELP agent_proxy_requests_total Requests that passed a proxy, by what became of them
+        # HELP agent_proxy_requests_total Requests that passed a proxy, by outcome
         # TYPE agent_proxy_requests_total counter
         # HELP agent_proxy_connections Open connections of clients to a proxy
         # TYPE agent_proxy_connections gauge

@@ -332,7 +332,7 @@ final class ApiDispatcher implements HttpHandler {
       LOGGER.debug("api: the client closed the connection: {}", source.toString());
     } else {
       LOGGER.warn(
-          "api: the answer to {} {} was broken off: {}",
+          "api: the answer to {} {} was aborted: {}",
           exchange.getRequestMethod(),
           CONTROL.matcher(exchange.getRequestURI()).replaceAll("?"),
           source.getMessage(),
@@ -364,7 +364,8 @@ final class ApiDispatcher implements HttpHandler {
       drain(exchange.getInputStream());
     } catch (IOException | RuntimeException e) {
       LOGGER.debug(
-          "api: the client closed the connection while its body was refused: {}", e.toString());
+          "api: the client closed the connection while its body was being rejected: {}",
+          e.toString());
     } finally {
       IoUtils.safeClose(exchange.getConnection());
     }

@@ -365,8 +365,7 @@ class UnixSocketServerTest {
     }
     Files.writeString(socket, "precious");
     final IOException file = assertThrows(IOException.class, () -> start(socket, null).close());
-    assertEquals(
-        "socket " + socket + ": a file that is not a socket is in its place", file.getMessage());
+    assertEquals("socket " + socket + ": the file exists and is not a socket", file.getMessage());
     assertEquals("precious", Files.readString(socket));
   }
 
@@ -388,7 +387,7 @@ class UnixSocketServerTest {
       final IOException refused =
           assertThrows(IOException.class, () -> start(path, null).close(), other.getKey());
       assertEquals(
-          "socket " + path + ": a file that is not a socket is in its place", refused.getMessage());
+          "socket " + path + ": the file exists and is not a socket", refused.getMessage());
       assertEquals(before, kind(path), other.getKey());
     }
   }

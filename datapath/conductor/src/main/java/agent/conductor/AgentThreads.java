@@ -51,7 +51,7 @@ public final class AgentThreads implements AutoCloseable {
     final AgentRunner runner =
         new AgentRunner(
             idle,
-            failure -> LOGGER.error("{}: a duty cycle failed", agent.roleName(), failure),
+            failure -> LOGGER.error("{}: duty cycle failed", agent.roleName(), failure),
             null,
             new MeasuredAgent(agent, cycle, clock));
     health.add(agent.roleName(), () -> cycle.health(clock.nanoTime()));

@@ -65,7 +65,8 @@ public final class DnsNameResolver implements NameResolver {
     CompletableFuture<Resolved> all =
         CompletableFuture.completedFuture(new Resolved(List.of(), Long.MAX_VALUE));
     for (final int type : types) {
-      final CompletableFuture<Resolved> one = ask(name, type, asked, 0, "there is no DNS server");
+      final CompletableFuture<Resolved> one =
+          ask(name, type, asked, 0, "no DNS server is configured");
       all = all.thenCombine(one, DnsNameResolver::together);
     }
     return all.thenApply(found -> found.addresses().isEmpty() ? new Resolved(List.of(), 0) : found);

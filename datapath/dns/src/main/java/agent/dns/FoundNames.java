@@ -12,7 +12,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 final class FoundNames {
   static final int MOST = 20_000;
   private static final int MOST_IN_GROUP = 4_000;
-  private static final String NOT_STORED = "new addresses of names cannot be stored";
+  private static final String NOT_STORED = "storing new addresses of names failed";
 
   /**
    * An answer.
@@ -46,7 +46,7 @@ final class FoundNames {
   void add(Found found) {
     if (length.incrementAndGet() > MOST) {
       length.decrementAndGet();
-      throw new OperationException(MOST + " answers wait for the rules");
+      throw new OperationException(MOST + " answers are already waiting for the rules");
     }
     queue.add(found);
   }

@@ -59,15 +59,16 @@ public final class HeldShares implements HealthBoard.Probe {
   public synchronized HealthBoard.Reading read() {
     forgetOld();
     if (recent.isEmpty()) {
-      return HealthBoard.Reading.ok("no endpoint has used up its share of the held addresses");
+      return HealthBoard.Reading.ok(
+          "no endpoint has exhausted its share of expired addresses in use");
     }
     final StringBuilder text = new StringBuilder();
     recent.forEach(
         (id, count) -> {
           text.append(text.isEmpty() ? "" : ", ");
           text.append(id == 0 ? "no endpoint" : "endpoint " + id);
-          text.append(" (").append(count).append(" given up that connections may use)");
+          text.append(" (").append(count).append(" dropped that connections may still use)");
         });
-    return HealthBoard.Reading.degraded("share of the held addresses is used up: " + text);
+    return HealthBoard.Reading.degraded("share of expired addresses in use exhausted: " + text);
   }
 }

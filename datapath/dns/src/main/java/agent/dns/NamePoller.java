@@ -141,7 +141,7 @@ final class NamePoller {
     } else {
       faults.degraded(
           FAULT,
-          "%d of %d names are not looked up: %s"
+          "looking up %d of %d names failed: %s"
               .formatted(failing.size(), polls.size(), failing.firstEntry().getValue()));
     }
   }

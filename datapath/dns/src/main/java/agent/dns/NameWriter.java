@@ -161,7 +161,7 @@ final class NameWriter implements AutoCloseable {
 
   private void failed(Throwable failure) {
     if (!isFailing) {
-      LOGGER.warn("names: new addresses wait: {}", failure.getMessage());
+      LOGGER.warn("names: storing new addresses failed, they wait: {}", failure.getMessage());
     }
     isFailing = true;
     isOutdated = true;
@@ -179,7 +179,7 @@ final class NameWriter implements AutoCloseable {
   private void onCompacted(Throwable failure) {
     isCompacting = false;
     if (failure != null) {
-      LOGGER.warn("names: addresses that stay longer are not stored: {}", failure.getMessage());
+      LOGGER.warn("names: storing renewed addresses failed: {}", failure.getMessage());
       changed(RETRY_MS);
     }
   }

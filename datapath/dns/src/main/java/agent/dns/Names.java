@@ -41,7 +41,7 @@ public final class Names implements AutoCloseable {
   private static final String ENFORCEMENT = "enforcement";
 
   private final NamesContext context;
-  private final Faults faults = new Faults("names are looked up, stored and enforced");
+  private final Faults faults = new Faults("all names are looked up, stored and enforced");
   private final HeldShares heldShares;
   private final NameCache cache;
   private final NamePoller poller;
@@ -258,7 +258,7 @@ public final class Names implements AutoCloseable {
     try {
       thread.execute(() -> removeOf(id -> id == endpointId));
     } catch (RejectedExecutionException e) {
-      LOGGER.debug("endpoint {}: its names are forgotten by the next start", endpointId);
+      LOGGER.debug("endpoint {}: its names will be removed by the next start", endpointId);
     }
   }
 

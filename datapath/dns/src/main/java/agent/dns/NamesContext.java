@@ -112,7 +112,8 @@ public final class NamesContext {
     final int mostAsked = AddressUse.MOST_ADDRESSES - HeldAddresses.MOST_WAITING;
     if (mostHeld < 0 || mostHeld > mostAsked) {
       throw new IllegalArgumentException(
-          "names: %d addresses in use: 0 to %d can be held".formatted(mostHeld, mostAsked));
+          "names: %d expired addresses in use: not between 0 and %d"
+              .formatted(mostHeld, mostAsked));
     }
     if (limits == null) {
       limits = new NameCache.Limits(leastTtl.toSeconds(), mostAddresses, mostHeld);

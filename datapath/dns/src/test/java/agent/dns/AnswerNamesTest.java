@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Which answers wait for the rules, by what the rules have and for how long. */
+/** Which answers are already waiting for the rules, by what the rules have and for how long. */
 class AnswerNamesTest {
   private static final Instant START = Instant.parse("2026-11-20T10:00:00Z");
   private static final String WWW = "www.example.com.";

@@ -212,7 +212,7 @@ class DnsNameResolverTest {
         assertThrows(CompletionException.class, () -> ask(false, refusing)).getCause().getMessage();
     assertTrue(refused.endsWith(": REFUSED"), refused);
     assertEquals(
-        "www.example.com. A: there is no DNS server",
+        "www.example.com. A: no DNS server is configured",
         assertThrows(CompletionException.class, () -> ask(false)).getCause().getMessage());
   }
 

@@ -184,8 +184,8 @@ class HeldAddressesTest {
     assertEquals(6, shares.givenUp());
     assertHealth(
         Level.DEGRADED,
-        "share of the held addresses is used up:"
-            + " endpoint 7 (6 given up that connections may use)");
+        "share of expired addresses in use exhausted:"
+            + " endpoint 7 (6 dropped that connections may still use)");
     add(8, WWW, START.plusSeconds(10), "2001:db8::9");
     expire(LATER.plusSeconds(10));
     used.add("2001:db8::9");
@@ -217,7 +217,7 @@ class HeldAddressesTest {
 
   @Test
   void shouldTellEndpointsThatGaveUpAddressesForHalfAMinute() {
-    assertHealth(Level.OK, "no endpoint has used up its share of the held addresses");
+    assertHealth(Level.OK, "no endpoint has exhausted its share of expired addresses in use");
     shares.onGivenUp(9);
     nowNs += 29_000_000_000L;
     shares.onGivenUp(0);
@@ -225,15 +225,15 @@ class HeldAddressesTest {
     nowNs += 29_999_999_999L;
     assertHealth(
         Level.DEGRADED,
-        "share of the held addresses is used up: no endpoint (1 given up that connections may use),"
-            + " endpoint 9 (2 given up that connections may use)");
+        "share of expired addresses in use exhausted: no endpoint (1 dropped that connections may still use),"
+            + " endpoint 9 (2 dropped that connections may still use)");
     nowNs++;
-    assertHealth(Level.OK, "no endpoint has used up its share of the held addresses");
+    assertHealth(Level.OK, "no endpoint has exhausted its share of expired addresses in use");
     shares.onGivenUp(5);
     assertHealth(
         Level.DEGRADED,
-        "share of the held addresses is used up:"
-            + " endpoint 5 (1 given up that connections may use)");
+        "share of expired addresses in use exhausted:"
+            + " endpoint 5 (1 dropped that connections may still use)");
     assertEquals(4, shares.givenUp());
   }
 

@@ -88,7 +88,7 @@ class NamePollerTest {
     fail();
     assertEquals(List.of(), stepAsks(0));
     assertEquals(ModuleHealth.Level.DEGRADED, faults.read().level());
-    assertEquals("1 of 1 names are not looked up: no answer", faults.read().message());
+    assertEquals("looking up 1 of 1 names failed: no answer", faults.read().message());
     assertEquals(List.of("a."), stepAsks(5_000));
     fail();
     assertEquals(List.of(), stepAsks(5_000));
@@ -111,7 +111,7 @@ class NamePollerTest {
     stepAsks(0);
     names = Set.of("b.");
     stepAsks(1);
-    assertEquals("1 of 1 names are not looked up: no answer", faults.read().message());
+    assertEquals("looking up 1 of 1 names failed: no answer", faults.read().message());
     assertEquals(List.of("b."), stepAsks(5_000));
     names = Set.of();
     answer(ANSWER);
@@ -222,6 +222,6 @@ class NamePollerTest {
         .completeExceptionally(new CompletionException(new OperationException("b. fails")));
     asked.get("a.").complete(ANSWER);
     stepAsks(0);
-    assertEquals("2 of 3 names are not looked up: b. fails", faults.read().message());
+    assertEquals("looking up 2 of 3 names failed: b. fails", faults.read().message());
   }
 }

@@ -119,14 +119,14 @@ final class ConfigurationProxy implements DaemonConfiguration {
     try {
       configuration.want(before);
     } catch (RuntimeException storeFailure) {
-      outcome.append("; it stays stored for the next start: ").append(storeFailure.getMessage());
+      outcome.append("; it remains stored for the next start: ").append(storeFailure.getMessage());
     }
     return run.undo()
         .thenComposeAsync(done -> enforce(before.enforcement()), conductor::run)
         .handle(
             (done, second) -> {
               if (second != null) {
-                outcome.append("; not everything could be undone: ");
+                outcome.append("; rollback incomplete: ");
                 outcome.append(Answers.unwrapped(second).getMessage());
               }
               throw new OperationException(outcome.toString(), failure);

@@ -42,7 +42,7 @@ public final class EndpointConductor {
   private final PolicyService policy;
   private final DaemonConfiguration configuration;
   private final Restoration restoration;
-  private final Faults nodeFaults = new Faults("the node is as configured");
+  private final Faults nodeFaults = new Faults("the node is configured as desired");
   private final RestoreProgress progress = new RestoreProgress();
   private final NodeWatch nodeWatch;
 

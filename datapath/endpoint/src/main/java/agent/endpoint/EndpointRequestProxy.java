@@ -219,7 +219,7 @@ final class EndpointRequestProxy implements Endpoints {
               final String more =
                   second == null
                       ? ""
-                      : "; the former configuration is not realized again yet: "
+                      : "; the previous configuration is not in force again yet: "
                           + Answers.unwrapped(second).getMessage();
               throw new OperationException(failure.getMessage() + more, failure);
             });

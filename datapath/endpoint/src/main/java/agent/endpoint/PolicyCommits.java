@@ -155,7 +155,7 @@ final class PolicyCommits {
         observer.accept(commit.rules());
       }
     } catch (RuntimeException failure) {
-      LOGGER.warn("policy: revision {} is not reported", commit.update().revision(), failure);
+      LOGGER.warn("policy: reporting revision {} failed", commit.update().revision(), failure);
     }
   }
 
@@ -174,7 +174,7 @@ final class PolicyCommits {
   private CompletableFuture<Void> undo(
       List<Waiting> part, PolicyCommit commit, RuntimeException failure) {
     final long revision = commit.update().revision();
-    LOGGER.warn("policy: revision {} is taken back: {}", revision, failure.getMessage());
+    LOGGER.warn("policy: revision {} rolled back: {}", revision, failure.getMessage());
     final Optional<PolicyUpdate> back;
     try {
       back = engine.undo(revision);
@@ -188,7 +188,7 @@ final class PolicyCommits {
           failed(
               failure,
               commit.isChanged()
-                  ? "revision " + revision + " stays: it was followed by others"
+                  ? "revision " + revision + " stays: newer revisions depend on it"
                   : "the rules are as before"));
     }
     return realization

@@ -48,7 +48,7 @@ class AddressWatchTest {
             HealthLevel.OK,
             HealthLevel.WARNING,
             false,
-            "the workload has not answered for " + addresses + " within 8 seconds"),
+            "the workload has not answered probes of " + addresses + " within 8 seconds"),
         health());
   }
 
@@ -73,7 +73,7 @@ class AddressWatchTest {
     agent.advance(DEADLINE);
     assertReached();
     assertEquals(
-        "the workload answers for its addresses", agent.get("1").log().getFirst().message());
+        "the workload answers probes of its addresses", agent.get("1").log().getFirst().message());
   }
 
   /** Whenever the cause comes between two requests. */

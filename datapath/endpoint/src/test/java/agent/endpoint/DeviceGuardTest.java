@@ -33,7 +33,7 @@ class DeviceGuardTest {
   }
 
   private void assertHealthy() {
-    assertFault(Level.OK, "the node is as configured");
+    assertFault(Level.OK, "the node is configured as desired");
   }
 
   private void assertFault(Level level, String message) {
@@ -71,7 +71,7 @@ class DeviceGuardTest {
   void shouldReportANetworkWithoutAnyGuardedDeviceUntilThereIsOne() {
     final FakeGuard guard = start("auto");
     assertEquals(List.of(), guard.guarded);
-    assertFault(Level.DEGRADED, "no device is guarded: --device selects none of [eth0]");
+    assertFault(Level.DEGRADED, "no device program attached: --device selects none of [eth0]");
     agent.node.hasDevice("eth0", 30, null);
     agent.advance(COMPARISON);
     assertEquals(List.of(Map.of("eth0", 30)), guard.guarded);

@@ -141,7 +141,7 @@ class FailedBuildTest {
     agent.node.routesFail = true;
     final OperationException failure =
         assertThrows(OperationException.class, () -> agent.create("12", web().later()));
-    assertTrue(failure.getMessage().contains("is not closed"), failure.getMessage());
+    assertTrue(failure.getMessage().contains("could neither be closed"), failure.getMessage());
     assertEquals(List.of(), agent.store.load());
     agent.node.routesFail = false;
     agent.advance(Duration.ofSeconds(10));

@@ -129,7 +129,7 @@ class InterfaceWatchTest {
     assertTrue(
         agent.get("1").log().stream()
             .map(LogEntry::message)
-            .anyMatch("interface 'lxc1' is there again, and programs are attached to it"::equals));
+            .anyMatch("interface 'lxc1' exists again, and programs are attached to it"::equals));
   }
 
   @Test
@@ -295,7 +295,7 @@ class InterfaceWatchTest {
     onDevice("lxc1");
     assertOk();
     assertEquals(2, agent.node.routed.size(), "its routes are compared when it is up");
-    assertEquals("interface 'lxc1' is right", agent.get("1").log().getFirst().message());
+    assertEquals("interface 'lxc1' is in order", agent.get("1").log().getFirst().message());
     assertEquals("OK", agent.get("1").log().getFirst().code());
   }
 
@@ -319,7 +319,7 @@ class InterfaceWatchTest {
     assertHealth(
         HealthLevel.FAILURE,
         false,
-        "the workload's side of interface 'lxc1' is not found: its namespace is gone");
+        "the workload's side of interface 'lxc1' not found: its network namespace was removed");
     agent.node.hasDevice("lxc1", 101);
     onDevice("lxc1");
     assertOk();
@@ -347,7 +347,7 @@ class InterfaceWatchTest {
     assertHealth(
         HealthLevel.FAILURE,
         false,
-        "the workload's side of interface 'lxc1' is in another namespace than before");
+        "the workload's side of interface 'lxc1' moved to another network namespace");
     isInNamespace(-1);
     assertOk();
   }

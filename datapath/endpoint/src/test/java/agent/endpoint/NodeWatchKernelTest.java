@@ -110,8 +110,7 @@ class NodeWatchKernelTest {
   void shouldReportTheRouteOfAnotherProgramUntilItIsRemoved() {
     final String before = routes();
     agent.namespace().ip("route replace " + web.ipv4() + "/32 dev lo proto static");
-    agent.awaitHealth(
-        11, HealthLevel.FAILURE, "another route is there: of protocol 4 through 'lo'");
+    agent.awaitHealth(11, HealthLevel.FAILURE, "another route exists: of protocol 4 through 'lo'");
     assertFalse(agent.health(11).connected());
     assertTrue(agent.namespace().exec("ip", "route", "show").contains("dev lo proto static"));
     agent.namespace().ip("route del " + web.ipv4() + "/32 dev lo proto static");
@@ -147,7 +146,12 @@ class NodeWatchKernelTest {
     agent.await(
         "lo",
         () ->
-            agent.conductor.nodeFaults().read().message().equals("the node is as configured")
+            agent
+                    .conductor
+                    .nodeFaults()
+                    .read()
+                    .message()
+                    .equals("the node is configured as desired")
                 && Ping.isAnswered(client.namespace(), "f00d::a01:1:0:1", 500));
   }
 

@@ -41,7 +41,8 @@ class NodeWatchTest {
 
   private void assertHealthy() {
     assertEquals(Level.OK, agent.conductor.nodeFaults().read().level());
-    assertEquals("the node is as configured", agent.conductor.nodeFaults().read().message());
+    assertEquals(
+        "the node is configured as desired", agent.conductor.nodeFaults().read().message());
     assertEquals(HealthLevel.OK, agent.get("1").health().overall());
   }
 
@@ -319,7 +320,7 @@ class NodeWatchTest {
     assertEquals("interface 'lxc1' is down", agent.get("1").health().reason());
     assertTrue(
         agent.get("1").log().stream()
-            .anyMatch(entry -> entry.message().equals("the routes to the endpoint are right")));
+            .anyMatch(entry -> entry.message().equals("the routes to the endpoint are in order")));
   }
 
   @Test
@@ -334,7 +335,7 @@ class NodeWatchTest {
     on(handler -> handler.onRoute(WEB, 101, false));
     assertHealthy();
     assertEquals(
-        List.of("the routes to the endpoint are right", "refused"),
+        List.of("the routes to the endpoint are in order", "refused"),
         agent.get("1").log().stream().limit(2).map(entry -> entry.message()).toList());
   }
 

@@ -359,7 +359,7 @@ class PolicyChangeTest {
     final EndpointSnapshot web = agent.get("1");
     assertEquals(EndpointState.NOT_READY, web.state());
     assertEquals(HealthLevel.WARNING, web.health().overall());
-    assertTrue(web.error().contains("policy map entries, a policy map holds 16384"), web.error());
+    assertTrue(web.error().contains("policy map entries, the limit is 16384"), web.error());
     final List<Integer> both =
         List.of(agent.get("4").identity().id(), agent.get("5").identity().id());
     assertEquals(both, web.policy().ingress().allowed(), "what the rules ask for");

@@ -174,7 +174,7 @@ class PolicyCommitsTest {
     assertEquals(1, answers.get(0).join().rules().size());
     for (final int i : new int[] {1, 2}) {
       final String message = answers.get(i).exceptionNow().getMessage();
-      assertTrue(message.endsWith("stays: it was followed by others"), message);
+      assertTrue(message.endsWith("stays: newer revisions depend on it"), message);
     }
     assertTrue(answers.get(3).exceptionNow() instanceof Refusal);
     assertEquals(4, answers.get(4).join().rules().size());

@@ -107,7 +107,7 @@ class ReachabilityKernelTest {
   }
 
   private static String silent(String... addresses) {
-    return "the workload has not answered for " + String.join(", ", addresses);
+    return "the workload has not answered probes of " + String.join(", ", addresses);
   }
 
   @Test
@@ -170,7 +170,7 @@ class ReachabilityKernelTest {
   @Execution(ExecutionMode.CONCURRENT)
   void shouldFollowTheRoute() {
     agent.namespace().ip("route replace " + web.ipv4() + "/32 dev lo proto static");
-    awaitNotReached(HealthLevel.FAILURE, HealthLevel.FAILURE, "another route is there");
+    awaitNotReached(HealthLevel.FAILURE, HealthLevel.FAILURE, "another route exists");
     agent.namespace().ip("route del " + web.ipv4() + "/32 dev lo proto static");
     awaitReached();
   }

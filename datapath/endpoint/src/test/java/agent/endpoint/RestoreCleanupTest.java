@@ -55,7 +55,8 @@ class RestoreCleanupTest {
     agent.store.remove(1);
     agent.datapath.fails = call -> call.equals("detach 1");
     agent.restart();
-    final String orphan = "endpoint 1 no longer exists and is not removed: link: EBUSY";
+    final String orphan =
+        "endpoint 1 no longer exists, but removing its leftovers failed: link: EBUSY";
     assertEquals(List.of(orphan), agent.report.errors());
     assertEquals(Level.DEGRADED, level());
     assertEquals(orphan, message());
@@ -85,7 +86,7 @@ class RestoreCleanupTest {
     agent.restart();
     assertTrue(agent.datapath.attached.containsKey(1), "its workload has policy by its programs");
     assertEquals(
-        "endpoint 1 no longer exists and is not removed:"
+        "endpoint 1 no longer exists, but removing its leftovers failed:"
             + " ip link set down: Operation not permitted",
         message());
     agent.node.routesFail = false;
@@ -101,7 +102,9 @@ class RestoreCleanupTest {
     agent.datapath.fails = call -> call.equals("host side 1");
     agent.restart();
     assertTrue(agent.datapath.attached.containsKey(1));
-    assertEquals("endpoint 1 no longer exists and is not removed: the kernel refused", message());
+    assertEquals(
+        "endpoint 1 no longer exists, but removing its leftovers failed: the kernel refused",
+        message());
     agent.datapath.fails = call -> false;
     agent.advance(Duration.ofSeconds(2));
     assertFalse(agent.datapath.attached.containsKey(1));

@@ -126,7 +126,7 @@ class UnfinishedRemovalTest {
     agent.datapath.fails = call -> call.startsWith("remember");
     final List<String> errors = agent.delete("12");
     assertTrue(
-        errors.getFirst().contains("but a restart of the agent before that restores"),
+        errors.getFirst().contains("but a restart of the agent before that would restore"),
         errors.toString());
     heal();
     agent.advance(Duration.ofSeconds(8));

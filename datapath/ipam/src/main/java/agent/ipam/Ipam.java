@@ -321,7 +321,7 @@ public final class Ipam {
       try {
         leases.store(unsaved);
       } catch (OperationException failure) {
-        LOGGER.debug("the leases are stored later: {}", failure.getMessage());
+        LOGGER.debug("storing the leases failed, retrying: {}", failure.getMessage());
         return;
       }
       synchronized (this) {

@@ -11,8 +11,7 @@ import java.util.Arrays;
 final class HeadCheck {
   private static final boolean[] TOKEN = new boolean[256];
   private static final String VERSION = "HTTP/1.";
-  private static final String NO_REQUEST_LINE =
-      "the request line is not method, target and version";
+  private static final String NO_REQUEST_LINE = "malformed request line";
 
   static {
     "!#$%&'*+-.^_`|~0123456789".chars().forEach(c -> TOKEN[c] = true);

@@ -185,7 +185,7 @@ public final class HttpProxy implements AutoCloseable {
                 .redirect()
                 .find(TCP, IpAddress.of(client.getAddress().getAddress()), client.getPort(), port);
     if (flow.isEmpty()) {
-      LOGGER.debug("HTTP proxy: no redirect has sent the connection from {}", client);
+      LOGGER.debug("HTTP proxy: the connection from {} was not redirected by the datapath", client);
     }
     final CountedConnection counted =
         flow.map(known -> connections.add(known, channel)).orElse(null);

@@ -152,7 +152,7 @@ public final class LogFile<T> implements AutoCloseable {
         return;
       } catch (RuntimeException e) {
         dropped.increment();
-        LOGGER.warn("{} {}: a line is not written", name, file, e);
+        LOGGER.warn("{} {}: writing a line failed", name, file, e);
       }
     }
     closeFile();
@@ -199,7 +199,7 @@ public final class LogFile<T> implements AutoCloseable {
   private void failed(IOException failure) {
     dropped.add(buffered);
     if (!isFailing) {
-      LOGGER.warn("{} {}: lines are not written: {}", name, file, IoFailure.reason(failure));
+      LOGGER.warn("{} {}: writing failed: {}", name, file, IoFailure.reason(failure));
     }
     isFailing = true;
     failedNs = nanoClock.getAsLong();

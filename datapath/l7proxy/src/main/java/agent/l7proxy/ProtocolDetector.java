@@ -28,7 +28,7 @@ final class ProtocolDetector extends ByteToMessageDecoder {
   }
 
   private void expired(ChannelHandlerContext ctx) {
-    LOGGER.debug("{}: nothing has come in time that tells the protocol", connection.flow());
+    LOGGER.debug("{}: the protocol could not be detected in time", connection.flow());
     ctx.close();
   }
 

@@ -228,8 +228,8 @@ final class ProxyConnections {
     final long nowNs = ticker.nanoTime();
     if (nowNs - loggedNs >= LOGGED_NS) {
       LOGGER.warn(
-          "HTTP proxy: {} of {} is refused: {} of {} descriptors are in use, {} of them so;"
-              + " refused since the last message: {}",
+          "HTTP proxy: {} of {} refused: {} of {} descriptors are in use, {} of them by this client;"
+              + " {} refused since the last message",
           what,
           client,
           most - free,

@@ -257,7 +257,10 @@ final class Upstream {
   private void bindAndJoin(Exchange exchange, Channel channel) {
     final IpAddress own = context.redirect().address(flow.server().isIpv6()).orElse(null);
     if (own == null) {
-      ended(exchange, channel, new IOException("the family of " + flow.server() + " is off"));
+      ended(
+          exchange,
+          channel,
+          new IOException("the address family of " + flow.server() + " is disabled"));
       return;
     }
     channel

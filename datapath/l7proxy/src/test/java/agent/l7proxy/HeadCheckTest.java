@@ -14,8 +14,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** The grammar of a request line and of a field line (RFC 9112 sections 3 and 5), byte by byte. */
 class HeadCheckTest {
-  private static final String NO_REQUEST_LINE =
-      "the request line is not method, target and version";
+  private static final String NO_REQUEST_LINE = "malformed request line";
   private static final String NO_VERSION = "the version is not HTTP/1.0 or HTTP/1.1";
   private static final String NO_LINE_END = "a line does not end with CR LF";
   private static final String TOKENS =

@@ -292,8 +292,8 @@ class ProxyConnectionsTest {
   }
 
   private static String refusal(String what, int open, int own, int refused) {
-    return ("WARN HTTP proxy: %s is refused: %d of 32 descriptors are in use, %d of them so;"
-            + " refused since the last message: %d")
+    return ("WARN HTTP proxy: %s refused: %d of 32 descriptors are in use, %d of them by this"
+            + " client; %d refused since the last message")
         .formatted(what, open, own, refused);
   }
 

@@ -77,7 +77,7 @@ class UpstreamTest {
         context -> {},
         (server, bench, client) -> {
           assertEquals(200, client.get("/").status());
-          bench.refusal = "127.0.0.1 is no address of a host";
+          bench.refusal = "127.0.0.1 is not a host address";
           assertEquals(503, client.get("/").status());
           bench.serverEndpoint = 9;
           try (HttpSocket joining = bench.client()) {

@@ -66,11 +66,10 @@ public record HostRouting(Mode mode, String reason, boolean isDoubtful) {
       case BPF ->
           needs.isEmpty()
               ? new HostRouting(Mode.BPF, "--host-routing=bpf", false)
-              : new HostRouting(
-                  Mode.BPF, "--host-routing=bpf, and flows bypass this: " + text(needs), true);
+              : new HostRouting(Mode.BPF, "--host-routing=bpf, flows bypass: " + text(needs), true);
       case AUTO ->
           needs.isEmpty()
-              ? new HostRouting(Mode.BPF, "nothing on this node needs the stack", false)
+              ? new HostRouting(Mode.BPF, "nothing on this node requires the network stack", false)
               : new HostRouting(Mode.LEGACY, text(needs), false);
     };
   }

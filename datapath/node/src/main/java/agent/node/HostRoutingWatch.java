@@ -79,7 +79,7 @@ public final class HostRoutingWatch {
                   if (failure == null) {
                     applied = bypassesStack;
                   } else {
-                    LOGGER.error("host routing: {}; trying again", failure.getMessage());
+                    LOGGER.error("host routing: {}; retrying", failure.getMessage());
                   }
                   return null;
                 });

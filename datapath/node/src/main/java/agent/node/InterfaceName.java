@@ -24,7 +24,7 @@ public final class InterfaceName {
    */
   public static String check(String field, String name) {
     if (name == null || name.isEmpty()) {
-      throw Refusal.invalid(field, "an interface name is needed");
+      throw Refusal.invalid(field, "is missing");
     }
     if (name.length() > MAX_LENGTH) {
       throw Refusal.invalid(

@@ -109,9 +109,9 @@ final class NetfilterProbe {
         netlink.rules(ipv4).stream()
             .filter(rule -> !rule.isDefault())
             .map(rule -> (ipv4 ? "an IPv4" : "an IPv6") + " rule of priority " + rule.priority())
-            .forEach(rule -> found.add(rule + " chooses routes"));
+            .forEach(rule -> found.add(rule + " selects routes"));
         netlink.routesWithMtu(ipv4).stream()
-            .map(route -> "the route to " + route.destination() + " has an MTU of its own")
+            .map(route -> "the route to " + route.destination() + " has its own MTU")
             .forEach(found::add);
       }
     }

@@ -75,7 +75,7 @@ final class RouteChanges {
             .filter(real -> real.destination().equals(wanted.destination()))
             .map(real -> shown(netlink, real))
             .collect(Collectors.joining(", "));
-    return Optional.of(cause.getMessage() + ": another route is there: " + others);
+    return Optional.of(cause.getMessage() + ": another route exists: " + others);
   }
 
   private static String shown(RouteNetlink netlink, RouteMessage route) {

@@ -31,7 +31,7 @@ class HostRoutingTest {
   @Test
   void shouldBypassTheStackWhereNothingNeedsIt() {
     assertEquals(
-        new HostRouting(Mode.BPF, "nothing on this node needs the stack", false),
+        new HostRouting(Mode.BPF, "nothing on this node requires the network stack", false),
         HostRouting.choose(Choice.AUTO, NOTHING));
     assertTrue(HostRouting.choose(Choice.AUTO, NOTHING).bypassesStack());
   }
@@ -56,8 +56,7 @@ class HostRoutingTest {
         new HostRouting(Mode.BPF, "--host-routing=bpf", false),
         HostRouting.choose(Choice.BPF, NOTHING));
     assertEquals(
-        new HostRouting(
-            Mode.BPF, "--host-routing=bpf, and flows bypass this: a firewall, and 2 more", true),
+        new HostRouting(Mode.BPF, "--host-routing=bpf, flows bypass: a firewall, and 2 more", true),
         HostRouting.choose(Choice.BPF, FIREWALL));
   }
 

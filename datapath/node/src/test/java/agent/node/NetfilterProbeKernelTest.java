@@ -67,12 +67,12 @@ class NetfilterProbeKernelTest {
     node.ip("rule add fwmark 7 lookup 100 priority 77");
     node.ip("-6 rule add from fd00::/64 lookup 100 priority 78");
     assertFound(
-        "an IPv4 rule of priority 77 chooses routes", "an IPv6 rule of priority 78 chooses routes");
+        "an IPv4 rule of priority 77 selects routes", "an IPv6 rule of priority 78 selects routes");
     node.ip("rule del priority 77");
     node.ip("-6 rule del priority 78");
     assertFound();
     node.ip("rule del priority 32766", "rule add from 192.0.2.0/24 lookup main priority 32766");
-    assertFound("an IPv4 rule of priority 32766 chooses routes");
+    assertFound("an IPv4 rule of priority 32766 selects routes");
   }
 
   @Test
@@ -83,8 +83,8 @@ class NetfilterProbeKernelTest {
         "route add 198.51.102.0/24 via 192.0.2.254 table 100 mtu 1400",
         "route add 2001:db8::/64 dev net0 mtu 1300");
     assertFound(
-        "the route to 198.51.100.0/24 has an MTU of its own",
-        "the route to 2001:db8::/64 has an MTU of its own");
+        "the route to 198.51.100.0/24 has its own MTU",
+        "the route to 2001:db8::/64 has its own MTU");
   }
 
   @Test

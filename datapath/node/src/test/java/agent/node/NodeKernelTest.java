@@ -203,7 +203,7 @@ class NodeKernelTest {
     host.exec("ip", "route", "add", "10.1.0.9/32", "dev", "lo", "proto", "static");
     final OperationException refusal = assertThrows(OperationException.class, () -> addHere(node));
     assertTrue(
-        refusal.getMessage().contains("EEXIST: another route is there: of protocol 4 through 'lo'"),
+        refusal.getMessage().contains("EEXIST: another route exists: of protocol 4 through 'lo'"),
         refusal.getMessage());
     inHost(() -> node.routes().remove(route()));
     final String routes = host.exec("ip", "route", "show");

@@ -242,7 +242,7 @@ final class PolicyTracer {
           final PolicyVerdict verdict = lookup.verdict(match);
           if (verdict != null && verdict.isRedirect()) {
             lines.add(
-                "%s %s: the %s proxy lets requests pass that one of these matches"
+                "%s %s: the %s proxy allows requests that match one of these"
                     .formatted(start(), port.text(), RedirectKind.values()[verdict.redirect()]));
             addRequests(match, lines);
           }

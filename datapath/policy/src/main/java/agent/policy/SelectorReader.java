@@ -48,7 +48,8 @@ final class SelectorReader {
     if (wantsValues == values.isEmpty()) {
       throw Refusal.invalid(
           path + ".values",
-          operator.text() + (wantsValues ? " needs at least one value" : " takes no values"));
+          operator.text()
+              + (wantsValues ? " requires at least one value" : " does not accept values"));
     }
     for (int i = 0; i < values.size(); i++) {
       RuleReader.present(path + ".values[" + i + "]", values.get(i));

@@ -127,7 +127,7 @@ class PolicyTracerTest {
         false);
     assertEquals(
         List.of(
-            "ingress of to TCP/80: the HTTP proxy lets requests pass that one of these matches",
+            "ingress of to TCP/80: the HTTP proxy allows requests that match one of these",
             "  rule [0] [unspec:n=1]: method GET, path /a/.*",
             "  rule [4] []: method HEAD, path /"),
         requests("app=db", "app=web", PolicyQuery.Port.of("p", 80, "TCP")));
@@ -145,7 +145,7 @@ class PolicyTracerTest {
         false);
     assertEquals(
         List.of(
-            "egress of from ANY/53: the DNS proxy lets requests pass that one of these matches",
+            "egress of from ANY/53: the DNS proxy allows requests that match one of these",
             "  rule [0] []: name a.b.",
             "  rule [0] []: name *.c."),
         requests("app=web", "cidr:192.0.2.53/32", PolicyQuery.Port.of("p", 53, "ANY")));

@@ -49,7 +49,7 @@ class RuleReaderTest {
         ingress(
             SelectorSpec.ALL, on(PeerRuleSpec.ALL, tcp(80), new PortSpec("70000", null, "TCP")));
     assertEquals(
-        "[2].ingress[0].toPorts[0].ports[1].port: '70000' is not a port",
+        "[2].ingress[0].toPorts[0].ports[1].port: '70000' is not a valid port",
         refusal(GOOD, GOOD, bad, bad));
   }
 
@@ -87,10 +87,10 @@ class RuleReaderTest {
             "fromEndpoints[0].matchExpressions[0].operator: 'Like' is not one of In, NotIn, Exists, DoesNotExist"),
         Arguments.of(
             endpoints(expression("app", "In")),
-            "fromEndpoints[0].matchExpressions[0].values: In needs at least one value"),
+            "fromEndpoints[0].matchExpressions[0].values: In requires at least one value"),
         Arguments.of(
             endpoints(expression("app", "Exists", "x")),
-            "fromEndpoints[0].matchExpressions[0].values: Exists takes no values"),
+            "fromEndpoints[0].matchExpressions[0].values: Exists does not accept values"),
         Arguments.of(
             endpoints(expression("", "Exists")),
             "fromEndpoints[0].matchExpressions[0].key: 'any:' is not a valid label: the key is missing"),
@@ -103,13 +103,13 @@ class RuleReaderTest {
     return Stream.of(
         Arguments.of(
             on(PeerRuleSpec.ALL, new PortSpec("-1", null, "TCP")),
-            "toPorts[0].ports[0].port: '-1' is not a port"),
+            "toPorts[0].ports[0].port: '-1' is not a valid port"),
         Arguments.of(
             on(PeerRuleSpec.ALL, new PortSpec("080", null, "TCP")),
-            "toPorts[0].ports[0].port: '080' is not a port"),
+            "toPorts[0].ports[0].port: '080' is not a valid port"),
         Arguments.of(
             on(PeerRuleSpec.ALL, new PortSpec("99999999999999", null, null)),
-            "toPorts[0].ports[0].port: '99999999999999' is not a port"),
+            "toPorts[0].ports[0].port: '99999999999999' is not a valid port"),
         Arguments.of(
             on(PeerRuleSpec.ALL, new PortSpec("http-", null, "TCP")),
             "toPorts[0].ports[0].port: 'http-' is neither a port number nor a valid service name (RFC 6335"
@@ -166,8 +166,8 @@ class RuleReaderTest {
             "icmps[0].fields[0].type: is missing"),
         Arguments.of(
             on(PeerRuleSpec.ALL, new IcmpRuleSpec(List.of(new IcmpFieldSpec(null, "Packet")))),
-            "icmps[0].fields[0].type: 'Packet' is neither a number from 0 to 255 nor a message of"
-                + " IPv4: EchoReply, DestinationUnreachable, Redirect, EchoRequest,"
+            "icmps[0].fields[0].type: 'Packet' is neither a number from 0 to 255 nor an ICMP"
+                + " message of IPv4: EchoReply, DestinationUnreachable, Redirect, EchoRequest,"
                 + " RouterAdvertisement, RouterSolicitation, TimeExceeded, ParameterProblem,"
                 + " Timestamp, TimestampReply, Photuris, ExtendedEchoRequest, ExtendedEchoReply"),
         Arguments.of(

@@ -257,7 +257,7 @@ public final class Services {
     try {
       await(named.set(service.id(), before));
     } catch (RuntimeException another) {
-      LOGGER.warn("service {}: taking back its name: {}", service.id(), another.getMessage());
+      LOGGER.warn("service {}: undoing its name failed: {}", service.id(), another.getMessage());
     }
   }
 

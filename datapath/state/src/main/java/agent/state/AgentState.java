@@ -208,7 +208,7 @@ public final class AgentState implements AutoCloseable {
         isGone = true;
         final String message =
             ("state directory %s was removed or replaced. What is in force stays, and no change is"
-                    + " stored. Restore the directory, or start the agent again")
+                    + " stored. Restore the directory, or restart the agent")
                 .formatted(directory);
         LOGGER.error("{}", message);
         faults.failed(directory.toString(), message);

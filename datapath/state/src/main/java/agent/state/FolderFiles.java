@@ -246,7 +246,7 @@ class FolderFiles {
     } catch (IOException e) {
       failure.addSuppressed(e);
       LOGGER.error(
-          "state file {} has the content of a refused change: {}", file, IoFailure.reason(e));
+          "state file {} has the content of a rejected change: {}", file, IoFailure.reason(e));
     }
   }
 

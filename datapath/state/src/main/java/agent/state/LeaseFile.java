@@ -25,7 +25,7 @@ final class LeaseFile implements LeaseStore {
     } catch (DamagedStateException e) {
       final String message =
           ("ipam: the leases in %s cannot be read (%s). Endpoints keep their addresses, and no"
-                  + " address is given out or released. Restore the file, or, if only endpoints have"
+                  + " address is allocated or released. Restore the file, or, if only endpoints have"
                   + " addresses, whose leases come back, %s, and start the agent again")
               .formatted(folder.path(NAME), e.getMessage(), folder.moveAway(NAME));
       faults.failed(folder.path(NAME).toString(), message);

@@ -94,8 +94,8 @@ final class LostNames {
           "state folder %s cannot be written: %s".formatted(folder, IoFailure.reason(cause)), e);
     }
     LOGGER.error(
-        "state directory {}: the names of its files were removed ({}), and there was a run: what is"
-            + " not there counts as damaged: {}",
+        "state directory {}: the list of its files ({}) was removed after a previous run: missing"
+            + " files count as damaged: {}",
         directory,
         WrittenFiles.FOLDER,
         missed);

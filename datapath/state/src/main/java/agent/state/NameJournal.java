@@ -107,7 +107,7 @@ final class NameJournal implements AutoCloseable {
         if (!isUnfinished(file, offset, length)) {
           throw e;
         }
-        LOGGER.info("names: a part that was not finished is left out: {}", e.getMessage());
+        LOGGER.info("names: skipping an incomplete part: {}", e.getMessage());
         break;
       }
       offset += (int) length;

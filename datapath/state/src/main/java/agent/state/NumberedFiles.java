@@ -67,7 +67,7 @@ final class NumberedFiles<T> {
       final int id = number(name, largest);
       if (id == 0) {
         LOGGER.warn(
-            "the name of state file {} is not the number of its {}; it is not read",
+            "the name of state file {} is not a number of its {}; ignored",
             folder.path(name),
             noun);
         continue;

@@ -126,7 +126,7 @@ final class PolicyFile implements PolicyStore {
     try {
       folder.write(NAME, state);
     } catch (OperationException e) {
-      LOGGER.warn("policy: the copy stays the only file that can be read: {}", e.getMessage());
+      LOGGER.warn("policy: the copy remains the only readable file: {}", e.getMessage());
     }
   }
 
@@ -160,7 +160,7 @@ final class PolicyFile implements PolicyStore {
       folder.write(COPY, uncopied);
       uncopied = null;
     } catch (OperationException e) {
-      LOGGER.warn("policy: the rules are stored without a copy, which is written later");
+      LOGGER.warn("policy: the rules are stored; writing their copy failed and is retried");
     }
   }
 

@@ -38,8 +38,7 @@ final class ServiceBatches {
       final List<Integer> ids = ids(name);
       if (ids.isEmpty()) {
         LOGGER.warn(
-            "the name of state file {} is not a list of services; it is not read",
-            folder.path(name));
+            "the name of state file {} is not a list of services; ignored", folder.path(name));
       }
       ids.forEach(id -> names.put(id, name));
     }

@@ -231,7 +231,7 @@ final class StateFolder<T> {
   }
 
   private String missing(String name) {
-    return "it is missing; %s says that there was one".formatted(written.path(name));
+    return "it is missing, but %s lists it".formatted(written.path(name));
   }
 
   /** Counts a document as missing that others know of; returns why it cannot be read. */
@@ -265,8 +265,8 @@ final class StateFolder<T> {
     for (final String name : gone) {
       if (missing.add(name)) {
         final String message =
-            ("state file %s was removed. What it says is in force until the agent ends. Restore"
-                    + " the file, or change what it is about, which writes it again")
+            ("state file %s was removed. Its content remains in force until the agent stops."
+                    + " Restore the file, or change its object, which writes it again")
                 .formatted(path(name));
         LOGGER.error("{}", message);
         faults.failed(path(name).toString(), message);

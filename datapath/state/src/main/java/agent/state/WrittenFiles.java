@@ -162,7 +162,7 @@ final class WrittenFiles {
         if (!isFailing) {
           isFailing = true;
           LOGGER.warn(
-              "{} cannot be written: that its file is missing will not be noticed: {}",
+              "{} cannot be written: the loss of its file would not be detected: {}",
               path(name),
               IoFailure.reason(e));
         }

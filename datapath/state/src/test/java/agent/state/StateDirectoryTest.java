@@ -55,8 +55,7 @@ class StateDirectoryTest {
   void shouldRefuseADirectoryToWhichOthersMayWrite() throws Exception {
     for (final int mode : new int[] {0720, 0702, 0777}) {
       mode(mode, directory);
-      assertRefused(
-          directory + ": other users may write to it (mode 0%o)".formatted(mode), directory);
+      assertRefused(directory + ": writable by other users (mode 0%o)".formatted(mode), directory);
     }
     mode(0755, directory);
     StateDirectory.prepare(directory);
@@ -66,13 +65,12 @@ class StateDirectoryTest {
   @Test
   void shouldTakeTheStickyBitForTheDirectoriesOnThePathAlone() throws Exception {
     mode(0777, parent);
-    assertRefused(
-        directory + ": " + parent + ": other users may write to it (mode 0777)", directory);
+    assertRefused(directory + ": " + parent + ": writable by other users (mode 0777)", directory);
     mode(01777, parent);
     StateDirectory.prepare(directory);
     StateDirectory.prepare(parent.resolve("new/state"));
     mode(01777, directory);
-    assertRefused(directory + ": other users may write to it (mode 01777)", directory);
+    assertRefused(directory + ": writable by other users (mode 01777)", directory);
     assertFalse(Files.exists(directory.resolve("agent.lock")));
   }
 
@@ -82,17 +80,16 @@ class StateDirectoryTest {
     StateDirectory.prepare(link.resolve("state"));
     mode(0777, parent);
     assertRefused(
-        link + "/state: " + parent + ": other users may write to it (mode 0777)",
+        link + "/state: " + parent + ": writable by other users (mode 0777)",
         link.resolve("state"));
     assertRefused(
-        link + "/new: " + parent + ": other users may write to it (mode 0777)",
-        link.resolve("new"));
+        link + "/new: " + parent + ": writable by other users (mode 0777)", link.resolve("new"));
     final Path open = Files.createDirectory(root.resolve("open"));
     mode(0777, open);
     mode(0755, parent);
     final Path replaceable = Files.createSymbolicLink(open.resolve("link"), parent);
     assertRefused(
-        replaceable + "/state: " + open + ": other users may write to it (mode 0777)",
+        replaceable + "/state: " + open + ": writable by other users (mode 0777)",
         replaceable.resolve("state"));
   }
 
@@ -102,7 +99,7 @@ class StateDirectoryTest {
     final Path link = Files.createSymbolicLink(root.resolve("link"), directory);
     StateDirectory.prepare(link);
     mode(01777, directory);
-    assertRefused(link + ": " + directory + ": other users may write to it (mode 01777)", link);
+    assertRefused(link + ": " + directory + ": writable by other users (mode 01777)", link);
     StateDirectory.prepare(link.resolve("below"));
   }
 

@@ -82,7 +82,7 @@ public final class OwnedPath {
   private void check(Path path, boolean isDirectory) throws IOException {
     final int owner = (Integer) Files.getAttribute(path, "unix:uid", LinkOption.NOFOLLOW_LINKS);
     if (!isTrusted(owner, user, hasUnmappedUsers, isDirectory)) {
-      throw refused(path, "it belongs to the user with number " + owner);
+      throw refused(path, "owned by uid " + owner);
     }
     if (Files.isSymbolicLink(path)) {
       return; // its mode has no meaning; what it leads to is checked
@@ -90,7 +90,7 @@ public final class OwnedPath {
     final int mode = (Integer) Files.getAttribute(path, "unix:mode", LinkOption.NOFOLLOW_LINKS);
     final boolean isSticky = (mode & STICKY) != 0 && !isDirectory;
     if ((mode & WRITABLE_FOR_OTHERS) != 0 && !isSticky) {
-      throw refused(path, "other users may write to it (mode 0%o)".formatted(mode & PERMISSIONS));
+      throw refused(path, "writable by other users (mode 0%o)".formatted(mode & PERMISSIONS));
     }
   }
 

@@ -116,7 +116,7 @@ final class MirrorAgent implements Agent, MessageHandler {
       } catch (RuntimeException | LinkageError e) {
         isClosed = true;
         LOGGER.warn(
-            "mirrors: the store cannot be opened, maps are read from the kernel: {}", e.toString());
+            "mirrors: opening the store failed, maps are read from the kernel: {}", e.toString());
       }
     }
     return store != null;

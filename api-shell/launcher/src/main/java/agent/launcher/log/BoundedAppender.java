@@ -112,7 +112,7 @@ final class BoundedAppender extends AbstractAppender {
               .replaceAll("\\p{Cntrl}", " ");
     }
     if (leftOut > 0) {
-      text += " (" + leftOut + " messages of this kind were left out)";
+      text += " (" + leftOut + " similar messages suppressed)";
     }
     return new Log4jLogEvent.Builder(event).setMessage(new SimpleMessage(text)).build();
   }

@@ -58,7 +58,7 @@ final class ProxyLogAppender extends AbstractAppender {
     }
     final String line = String.valueOf(getLayout().toSerializable(event));
     if (leftOut > 0) {
-      file.write(leftOut + " messages about connections were left out\n" + line);
+      file.write(leftOut + " messages about connections suppressed\n" + line);
     } else {
       file.write(line);
     }

@@ -32,7 +32,7 @@ public final class Nat46Range {
     }
     if (!options.bool("enable-ipv4") || !options.bool("enable-ipv6")) {
       throw new OptionException(
-          "--" + OPTION + " " + text + ": needs --enable-ipv4 and --enable-ipv6");
+          "--" + OPTION + " " + text + ": requires --enable-ipv4 and --enable-ipv6");
     }
     return range;
   }

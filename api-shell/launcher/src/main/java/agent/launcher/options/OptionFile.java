@@ -65,7 +65,7 @@ final class OptionFile {
         throw refused(key, "unknown option");
       }
       if (given.put(option.name(), texts(option, entry.getValueNode())) != null) {
-        throw refused(key, "--" + option.name() + " is given twice");
+        throw refused(key, "--" + option.name() + ": duplicate option");
       }
     }
     return given;
@@ -74,12 +74,12 @@ final class OptionFile {
   private String text() {
     try {
       if (Files.exists(file) && !Files.isRegularFile(file)) {
-        throw refused("cannot be read: it is not a regular file");
+        throw refused("cannot be read: not a regular file");
       }
       try (InputStream in = Files.newInputStream(file)) {
         final byte[] bytes = in.readNBytes(MOST_BYTES + 1);
         if (bytes.length > MOST_BYTES) {
-          throw refused("cannot be read: it is larger than " + MOST_BYTES + " bytes");
+          throw refused("cannot be read: larger than " + MOST_BYTES + " bytes");
         }
         return StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(bytes)).toString();
       }

@@ -50,7 +50,7 @@ final class ProcessWatch {
     } else if (!running.isAtWork()) {
       waitedNs += passedNs;
       if (waitedNs >= TimeUnit.MILLISECONDS.toNanos(ANSWER_MS)) {
-        running.end("it has not answered for " + ANSWER_MS + " ms");
+        running.end("no answer for " + ANSWER_MS + " ms");
         watched = null;
       }
     }

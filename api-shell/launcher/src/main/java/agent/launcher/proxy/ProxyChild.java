@@ -414,7 +414,7 @@ public final class ProxyChild implements PolicyFeed.Follower, AutoCloseable {
       Thread.currentThread().interrupt();
     }
     final ProxyProcessException failure =
-        new ProxyProcessException("the proxy process is gone: " + reason);
+        new ProxyProcessException("the proxy process has ended: " + reason);
     ready.completeExceptionally(failure);
     opens.failAll(failure);
     passes.failAll(failure);
@@ -431,7 +431,7 @@ public final class ProxyChild implements PolicyFeed.Follower, AutoCloseable {
    */
   @Override
   public void close() {
-    reason = "the agent ends it";
+    reason = "stopped by the agent";
     frames.close();
     try {
       if (!process.waitFor(LAST_WORK_MS, TimeUnit.MILLISECONDS)) {

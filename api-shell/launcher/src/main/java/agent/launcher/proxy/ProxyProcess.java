@@ -164,7 +164,7 @@ public final class ProxyProcess {
       ProcessAttributes.endWithParent();
       ProcessPrivileges.checkNone(RedirectProxy.USER);
     } catch (RuntimeException e) {
-      failure = "the proxy process does not give up its rights: " + e.getMessage();
+      failure = "the proxy process could not drop its rights: " + e.getMessage();
     }
     final String text = failure;
     agent.send(FrameType.READY, out -> Wire.writeText(out, text));

@@ -125,7 +125,7 @@ public final class RemoteProxies implements ProxyHost {
   @Override
   public synchronized int start(RedirectKind kind) throws IOException {
     if (isClosed) {
-      throw new ProxyProcessException("the agent ends");
+      throw new ProxyProcessException("the agent is stopping");
     }
     isStarting = true;
     try {
@@ -145,7 +145,7 @@ public final class RemoteProxies implements ProxyHost {
       try {
         await(running.ready());
       } catch (RuntimeException e) {
-        running.endAndWait("it is not ready");
+        running.endAndWait("not ready");
         throw e;
       }
       keepWatch();
@@ -202,10 +202,10 @@ public final class RemoteProxies implements ProxyHost {
           : new OperationException(e.getCause().getMessage(), e.getCause());
     } catch (TimeoutException e) {
       throw new ProxyProcessException(
-          "the proxy process does not answer within " + START_SEC + " s");
+          "the proxy process did not answer within " + START_SEC + " s");
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-      throw new ProxyProcessException("the agent ends");
+      throw new ProxyProcessException("the agent is stopping");
     }
   }
 
@@ -240,7 +240,7 @@ public final class RemoteProxies implements ProxyHost {
         .whenComplete(
             (done, failure) -> {
               if (failure instanceof TimeoutException) {
-                running.end("it does not obey the rules within " + ENFORCE_SEC + " s");
+                running.end("did not apply the rules within " + ENFORCE_SEC + " s");
               }
             });
     return obeyed.exceptionally(gone -> null); // with all that was open
@@ -258,7 +258,7 @@ public final class RemoteProxies implements ProxyHost {
       } catch (TimeoutException e) {
         stalledNs = clockNs.getAsLong();
       } catch (ExecutionException e) {
-        LOGGER.debug("no report of the proxies: {}", e.getCause().getMessage());
+        LOGGER.debug("reading the counters of the proxies failed: {}", e.getCause().getMessage());
       } catch (InterruptedException e) {
         Thread.currentThread().interrupt();
       }

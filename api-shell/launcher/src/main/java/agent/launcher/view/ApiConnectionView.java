@@ -34,10 +34,10 @@ public final class ApiConnectionView implements MetricRegistry.Source, HealthBoa
         MetricFamily.gauge("agent_api_connections", "Connections of API clients", now.open()),
         MetricFamily.gauge(
             "agent_api_connections_in_use",
-            "Connections of API clients on which a request is at work",
+            "Connections of API clients with a request in progress",
             now.inUse()),
         MetricFamily.gauge(
-            "agent_api_connections_limit", "Most connections of API clients", now.limit()),
+            "agent_api_connections_limit", "Maximum connections of API clients", now.limit()),
         MetricFamily.counter(
             "agent_api_connections_closed_idle_total",
             "Idle connections that were closed to make room for a new client",
@@ -48,7 +48,7 @@ public final class ApiConnectionView implements MetricRegistry.Source, HealthBoa
   public HealthBoard.Reading read() {
     final Optional<String> lost = fault.get();
     if (lost.isPresent()) {
-      return HealthBoard.Reading.stopped("no new client finds the socket: " + lost.get());
+      return HealthBoard.Reading.stopped("new clients cannot connect to the socket: " + lost.get());
     }
     final ConnectionCounts now = counts.get();
     return now.isFull()

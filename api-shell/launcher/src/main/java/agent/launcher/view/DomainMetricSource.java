@@ -43,20 +43,20 @@ public final class DomainMetricSource implements MetricRegistry.Source {
                             Map.of("state", entry.getKey().text()), entry.getValue()))
                 .toList()),
         MetricFamily.gauge(
-            "agent_identities_in_use", "Identities that endpoints have", identities.inUse().size()),
+            "agent_identities_in_use", "Identities in use by endpoints", identities.inUse().size()),
         MetricFamily.gauge(
-            "agent_ipam_leases", "Addresses that are allocated", parts.ipam().leases().size()),
+            "agent_ipam_leases", "Allocated addresses", parts.ipam().leases().size()),
         MetricFamily.gauge(
             "agent_policy_revision",
             "Revision of the policy",
             parts.policy().get(List.of()).revision()),
         MetricFamily.gauge(
             "agent_held_addresses",
-            "Addresses of names whose time is over, and that connections may use",
+            "Expired addresses of names that connections may still use",
             parts.names().heldShares().held()),
         MetricFamily.counter(
             "agent_held_addresses_given_up_total",
-            "Held addresses given up, since an endpoint had more than its share",
+            "Expired addresses dropped because an endpoint exceeded its share",
             parts.names().heldShares().givenUp()));
   }
 }

@@ -20,7 +20,10 @@ public record MonitorHealth(IntSupplier subscribers, Supplier<Optional<String>> 
   public HealthBoard.Reading read() {
     return fault
         .get()
-        .map(lost -> HealthBoard.Reading.stopped("no new subscriber finds the socket: " + lost))
+        .map(
+            lost ->
+                HealthBoard.Reading.stopped(
+                    "new subscribers cannot connect to the socket: " + lost))
         .orElseGet(() -> HealthBoard.Reading.ok(subscribers.getAsInt() + " subscribers of events"));
   }
 }

@@ -45,10 +45,9 @@ public final class NodeAddressHealth implements HealthBoard.Probe {
   private static String gone(String option, FamilyAddressing family, List<IpAddress> now) {
     return !family.enabled() || family.node() == null || now.contains(family.node())
         ? ""
-        : "no interface has the address "
+        : "no interface has node address "
             + family.node()
-            + " of the node any more; a start with another --"
-            + option
-            + " replaces it";
+            + " any more; restart the agent with another --"
+            + option;
   }
 }

@@ -96,7 +96,7 @@ public final class ProcessDebugView implements DebugView {
                     Runtime.getRuntime().availableProcessors(),
                     ManagementFactory.getMemoryMXBean().getHeapMemoryUsage())));
     subsystems.put("privileges", ProcessPrivileges.text());
-    subsystems.put("proxies", proxies.get().orElse("no process: no policy asks for one"));
+    subsystems.put("proxies", proxies.get().orElse("no process: no policy requires a proxy"));
     subsystems.put("datapath", text(status));
     subsystems.put("conntrack", status.conntrack().toString());
     subsystems.put(

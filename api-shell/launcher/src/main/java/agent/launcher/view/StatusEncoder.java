@@ -39,14 +39,14 @@ final class StatusEncoder {
   private static final ComponentStatus CERTIFICATES = off("no certificate provider is enabled");
   private static final ComponentStatus CNI_FILE = off("no CNI configuration file is written");
   private static final ComponentStatus RUNTIME =
-      off("no container runtime is watched: endpoints come by the API");
+      off("no container runtime is watched: endpoints are created through the API");
   private static final ComponentStatus KVSTORE =
-      off("no key-value store is used: identities and addresses are of this node alone");
+      off("no key-value store is used: identities and addresses are local to this node");
   private static final String ORCH_MESSAGE = "no orchestrator is watched";
   private static final DaemonStatusModel.Metrics NO_FLOW_METRICS =
       new DaemonStatusModel.Metrics(OFF);
   private static final Collector<CharSequence, ?, String> AND = Collectors.joining(", and ");
-  private static final String LISTENED = "every event while a program listens";
+  private static final String LISTENED = "all events while a subscriber listens";
 
   /** Sizes of maps come from options, none from the size of the memory. */
   private static final double NO_DYNAMIC_SIZES = 0.0;

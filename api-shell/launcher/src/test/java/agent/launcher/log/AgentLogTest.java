@@ -187,7 +187,7 @@ class AgentLogTest {
         "" + lines.size());
     assertTrue(lines.getLast().endsWith("INFO  DnsProxy: after the burst"), lines.getLast());
     final String leftOut = lines.get(lines.size() - 2);
-    assertTrue(leftOut.endsWith(" messages about connections were left out"), leftOut);
+    assertTrue(leftOut.endsWith(" messages about connections suppressed"), leftOut);
   }
 
   /** Whatever a peer sends: no message of a library or of the agent itself is without bound. */

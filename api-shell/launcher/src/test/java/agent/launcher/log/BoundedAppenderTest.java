@@ -66,13 +66,13 @@ class BoundedAppenderTest {
     assertEquals("refused: 199", lines.getLast());
     pass(1);
     log(OWN, "refused: {}", "again");
-    assertEquals("refused: again (800 messages of this kind were left out)", lines.getLast());
+    assertEquals("refused: again (800 similar messages suppressed)", lines.getLast());
     log(OWN, "refused: {}", "too early");
     assertEquals(BoundedAppender.BURST + 1, lines.size());
     pass(3);
     log(OWN, "refused: {}", "later");
     log(OWN, "refused: {}", "at once");
-    assertEquals("refused: later (1 messages of this kind were left out)", lines.get(201));
+    assertEquals("refused: later (1 similar messages suppressed)", lines.get(201));
     assertEquals("refused: at once", lines.get(202));
     pass(100_000);
     lines.clear();
@@ -114,7 +114,7 @@ class BoundedAppenderTest {
     assertEquals(BoundedAppender.LIBRARY_BURST, lines.size());
     pass(1);
     log(LIBRARY, "{}", "x".repeat(5_000));
-    assertEquals("x".repeat(1_000) + " (991 messages of this kind were left out)", lines.getLast());
+    assertEquals("x".repeat(1_000) + " (991 similar messages suppressed)", lines.getLast());
   }
 
   /** The pattern of a change that the API carried out is one that a proxy process can send, too. */

@@ -44,7 +44,7 @@ class Nat46RangeTest {
   @ValueSource(strings = {"--enable-ipv4=false", "--enable-ipv6=false"})
   void shouldNeedBothFamilies(String option) {
     assertRefused(
-        "--nat46-range 64:ff9b::/96: needs --enable-ipv4 and --enable-ipv6",
+        "--nat46-range 64:ff9b::/96: requires --enable-ipv4 and --enable-ipv6",
         "--nat46-range=64:ff9b::/96",
         option);
   }

@@ -114,9 +114,9 @@ class OptionValuesTest {
     refusesFile("line 1: not YAML", "@secret\n");
     refusesFile("line 2: not YAML", "root:*:19000:\nsecret: *secret\n");
     refusesFile("not a mapping from options to values", "secret:x:0:0\nsecret:*:1\n");
-    refusesFile("line 2: --mtu is given twice", "mtu: 1400\nmtu: 1500\n");
+    refusesFile("line 2: --mtu: duplicate option", "mtu: 1400\nmtu: 1500\n");
     refusesFile("line 1: nested too deeply", "secret: " + "[".repeat(100_000));
-    refusesFile("cannot be read: it is larger than 1048576 bytes", "#".repeat(1 << 20) + "\n");
+    refusesFile("cannot be read: larger than 1048576 bytes", "#".repeat(1 << 20) + "\n");
     final Path bytes = Files.createTempFile(folder, "agent", ".yaml");
     Files.write(bytes, new byte[] {'a', ':', (byte) 0xff});
     refuses(
@@ -128,15 +128,13 @@ class OptionValuesTest {
   @Test
   void shouldReadOnlyARegularFile() throws Exception {
     refuses(
-        "--config " + folder + ": cannot be read: it is not a regular file",
+        "--config " + folder + ": cannot be read: not a regular file",
         "--config",
         folder.toString());
     final Path pipe = folder.resolve("pipe");
     assertEquals(0, new ProcessBuilder("mkfifo", pipe.toString()).start().waitFor());
     refuses(
-        "--config " + pipe + ": cannot be read: it is not a regular file",
-        "--config",
-        pipe.toString());
+        "--config " + pipe + ": cannot be read: not a regular file", "--config", pipe.toString());
     refuses(
         "--config /no/such/file: cannot be read: it does not exist", "--config", "/no/such/file");
   }

@@ -38,7 +38,7 @@ class AgentFilesKernelTest {
     final Path device = folder.resolve("device");
     Commands.run("mknod", device.toString(), "c", "1", "3");
     final AgentProcess agent = node.launch("--socket-path", device.toString());
-    refused(1, "socket " + device + ": a file that is not a socket is in its place", agent);
+    refused(1, "socket " + device + ": the file exists and is not a socket", agent);
     assertTrue(Files.readAttributes(device, "isOther").containsValue(true));
     assertEquals(259L, Files.getAttribute(device, "unix:rdev"));
   }
@@ -49,7 +49,7 @@ class AgentFilesKernelTest {
     Commands.run("mkfifo", fifo.toString());
     final Object inode = Files.getAttribute(fifo, "unix:ino");
     final AgentProcess agent = node.launch("--socket-path", fifo.toString());
-    refused(1, "socket " + fifo + ": a file that is not a socket is in its place", agent);
+    refused(1, "socket " + fifo + ": the file exists and is not a socket", agent);
     assertTrue(Files.readAttributes(fifo, "isOther").containsValue(true));
     assertEquals(inode, Files.getAttribute(fifo, "unix:ino"));
   }
@@ -71,22 +71,19 @@ class AgentFilesKernelTest {
     final Path parent = Files.createDirectory(folder.resolve("parent"));
     final Path state = Files.createDirectory(parent.resolve("state"));
     mode("rwxrwx---", state);
-    stateRefused(state, state + ": other users may write to it (mode 0770)");
+    stateRefused(state, state + ": writable by other users (mode 0770)");
     mode("rwx------", state);
     Files.setAttribute(state, "unix:uid", 65533);
-    stateRefused(state, state + ": it belongs to the user with number 65533");
+    stateRefused(state, state + ": owned by uid 65533");
     Files.setAttribute(state, "unix:uid", 0);
     mode("rwxrwxrwx", parent);
-    stateRefused(state, state + ": " + parent + ": other users may write to it (mode 0777)");
+    stateRefused(state, state + ": " + parent + ": writable by other users (mode 0777)");
     Files.setAttribute(parent, "unix:uid", 65533);
     mode("rwxr-xr-x", parent);
     stateRefused(
-        parent.resolve("new/state"),
-        parent + "/new/state: " + parent + ": it belongs to the user with number 65533");
+        parent.resolve("new/state"), parent + "/new/state: " + parent + ": owned by uid 65533");
     final Path link = Files.createSymbolicLink(folder.resolve("link"), parent);
-    stateRefused(
-        link.resolve("state"),
-        link + "/state: " + parent + ": it belongs to the user with number 65533");
+    stateRefused(link.resolve("state"), link + "/state: " + parent + ": owned by uid 65533");
     assertFalse(Files.exists(state.resolve("agent.lock")));
     assertFalse(Files.exists(parent.resolve("new")));
   }
@@ -165,7 +162,7 @@ class AgentFilesKernelTest {
     refused(2, "--socket-path: '': not a file name", node.launch("--socket-path", ""));
     refused(
         1,
-        "socket " + folder + ": a file that is not a socket is in its place",
+        "socket " + folder + ": the file exists and is not a socket",
         node.launch("--socket-path", folder.toString()));
     for (final Path root : List.of(file, file.resolve("below"))) {
       try (AgentProcess agent = AgentProcess.start(node.namespace(), node.state(), root)) {

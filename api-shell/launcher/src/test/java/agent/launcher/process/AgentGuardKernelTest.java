@@ -212,7 +212,7 @@ class AgentGuardKernelTest {
     }
     awaitStatus("Ok", "");
     await(() -> overall(path).equals("OK"), "the endpoint's health");
-    assertEquals(3, logged("endpoint " + workload.id() + " to_endpoint", "put before it again"));
+    assertEquals(3, logged("endpoint " + workload.id() + " to_endpoint", "moved before it again"));
   }
 
   private String overall(String path) throws Exception {

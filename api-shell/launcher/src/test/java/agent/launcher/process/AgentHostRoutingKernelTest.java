@@ -187,7 +187,7 @@ class AgentHostRoutingKernelTest {
 
   @Test
   void shouldBypassTheStackInBothDirections() throws Exception {
-    awaitRouting("BPF", "nothing on this node needs the stack");
+    awaitRouting("BPF", "nothing on this node requires the network stack");
     for (final Way way : ways()) {
       assertBypasses(way);
     }
@@ -214,7 +214,7 @@ class AgentHostRoutingKernelTest {
         }
       }
       firewall.delete();
-      awaitRouting("BPF", "nothing on this node needs the stack");
+      awaitRouting("BPF", "nothing on this node requires the network stack");
       assertTrue(running.exchangesMore(MESSAGES, 15_000), "a connection from before goes on");
       assertTrue(server.connections() > 0);
     }
@@ -242,7 +242,7 @@ class AgentHostRoutingKernelTest {
     ipv4.delete();
     awaitRouting("Legacy", "nftables chain 'ip6 nat prerouting' has rules");
     ipv6.delete();
-    awaitRouting("BPF", "nothing on this node needs the stack");
+    awaitRouting("BPF", "nothing on this node requires the network stack");
     assertBypasses(ways().getFirst());
   }
 
@@ -373,7 +373,7 @@ class AgentHostRoutingKernelTest {
     agent.terminate();
     firewall();
     agent = node.agent("--device", "net0,net1", "--masquerade=false", "--host-routing", "bpf");
-    awaitRouting("BPF", "--host-routing=bpf, and flows bypass this: nftables chain");
+    awaitRouting("BPF", "--host-routing=bpf, flows bypass: nftables chain");
     final JsonNode status = agent.expect(200, "GET", "/healthz", null).json().get("agent");
     assertEquals("Warning", status.get("state").asString(), status::toString);
     assertTrue(status.get("msg").asString().startsWith("host-routing: BPF"), status::toString);

@@ -140,7 +140,7 @@ class AgentLegacyMasqueradeKernelTest {
 
   private void assertMends(AgentProcess agent, String what, int repairs) throws Exception {
     final String message = awaitHealth(agent, "Degraded");
-    assertTrue(message.contains(what) && message.contains("are put back"), message);
+    assertTrue(message.contains(what) && message.contains("installed again"), message);
     awaitHealth(agent, "OK");
     final String metrics = agent.expect(200, "GET", "/metrics/", null).text();
     final String counter = "{\"kind\":\"netfilter\"},\"name\":\"agent_repairs_total\",\"value\":";
@@ -179,7 +179,7 @@ class AgentLegacyMasqueradeKernelTest {
       assertTrue(reaches(alice, bob.ipv4(), 5000) && reaches(alice, bob.ipv6(), 5000));
       final String rules = ruleset();
       node.namespace().exec("nft", "flush", "ruleset");
-      assertMends(agent, "gone", 1);
+      assertMends(agent, "removed", 1);
       assertEquals(rules, ruleset());
       node.namespace().exec("nft", "flush chain inet agent_masquerade postrouting");
       assertMends(agent, "changed", 2);

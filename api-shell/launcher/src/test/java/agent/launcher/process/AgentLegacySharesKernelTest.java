@@ -280,7 +280,7 @@ class AgentLegacySharesKernelTest {
     awaitShares(" packets of protocols without ports");
     givesAssociationsOfSctpPortsOfTheirOwn();
     boundsTheFlowsOfAWorkloadToAHost();
-    awaitShares(" packets beyond a workload's share");
+    awaitShares(" packets beyond the port share of a workload");
     assertCounted();
   }
 }

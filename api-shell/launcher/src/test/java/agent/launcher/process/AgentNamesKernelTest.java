@@ -179,7 +179,7 @@ class AgentNamesKernelTest {
     assertReached(true, SECOND);
     assertReached(false, FIRST);
     awaitReached(false, SECOND);
-    assertTrue(health().contains("1 of 1 names are not looked up: www.example.com. "), health());
+    assertTrue(health().contains("looking up 1 of 1 names failed: www.example.com. "), health());
     assertEquals(List.of(), fqdns(""));
 
     server.records(record("www.example.com", FIRST));

@@ -78,7 +78,7 @@ class AgentNodeWatchKernelTest {
     agent.terminate();
     node.namespace().ip("address add 192.0.2.1/24 dev ext0");
     agent = node.agent("--device", "up+,!ext0");
-    awaitStatus("Warning", "node: no device is guarded: --device selects none of [ext0]");
+    awaitStatus("Warning", "node: no device program attached: --device selects none of [ext0]");
     node.namespace().ip("link add up0 type veth peer name up1");
     awaitStatus("Ok", "");
     final long startNs = System.nanoTime();
@@ -88,7 +88,7 @@ class AgentNodeWatchKernelTest {
       LockSupport.parkNanos(Duration.ofMillis(10).toNanos());
     }
     node.namespace().ip("link del up0");
-    awaitStatus("Warning", "no device is guarded");
+    awaitStatus("Warning", "no device program attached");
   }
 
   private void localPorts(String range) throws Exception {

@@ -197,7 +197,7 @@ class AgentObserveKernelTest {
     assertEquals(2, flows.at("/observer/current-flows").asInt());
     assertEquals(2, flows.at("/observer/max-flows").asInt());
     assertEquals(
-        "keeps verdicts, and every event while a program listens", flows.get("msg").asString());
+        "keeps verdicts, and all events while a subscriber listens", flows.get("msg").asString());
   }
 
   @Test

@@ -244,7 +244,7 @@ class AgentProxyKernelTest {
     Files.move(log(), directory.resolve("access.log.1"));
     Files.move(proxyLog(), directory.resolve("proxies.log.1"));
     new ProcessBuilder("kill", "-HUP", Long.toString(agent.pid())).start().waitFor();
-    await(() -> agentLog().contains("options read again: none changed"), this::shown);
+    await(() -> agentLog().contains("options reloaded: no change"), this::shown);
     await(
         () -> {
           assertEquals("HTTP/1.1 400 Bad Request", malformed(bad));

@@ -46,7 +46,7 @@ class AgentProxyStartKernelTest {
     final String before = agent.expect(200, "GET", "/policy", null).json().get("policy").asString();
     final ApiCall.Answer refused = agent.expect(500, "PUT", "/policy", RULE);
     assertTrue(
-        refused.text().contains("the HTTP proxy does not start: --access-log: " + log),
+        refused.text().contains("the HTTP proxy is not running: --access-log: " + log),
         refused.text());
     assertEquals(before, agent.expect(200, "GET", "/policy", null).json().get("policy").asString());
     final String health = agent.expect(200, "GET", "/healthz", null).text();

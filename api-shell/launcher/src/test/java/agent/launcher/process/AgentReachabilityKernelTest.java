@@ -77,7 +77,7 @@ class AgentReachabilityKernelTest {
   void shouldFollowTheAddressOfTheWorkload() throws Exception {
     workload.namespace().ip("address delete " + workload.ipv4() + "/32 dev eth0");
     awaitHealth(false, "OK", "Warning");
-    awaitStatus("Warning", "the workload has not answered for " + workload.ipv4());
+    awaitStatus("Warning", "the workload has not answered probes of " + workload.ipv4());
     configure();
     awaitHealth(true, "OK", "OK");
     awaitStatus("Ok", "");

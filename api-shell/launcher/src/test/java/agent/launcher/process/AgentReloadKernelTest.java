@@ -49,9 +49,9 @@ class AgentReloadKernelTest {
   void shouldTakeOverWhatCanChangeAndNameWhatCannot() throws Exception {
     reload(
         "mtu: 1300\ndebug: true\nenable-tracing: true\napi-rate-limit: {policy: 1/m}\n",
-        "--mtu cannot change while the agent runs: restart it");
+        "--mtu takes effect only after a restart of the agent");
     assertTrue(
-        agent.log().contains("options read again: --debug, --api-rate-limit, --enable-tracing"),
+        agent.log().contains("options reloaded: --debug, --api-rate-limit, --enable-tracing"),
         agent.log());
     agent.expect(200, "DELETE", "/policy", null);
     agent.expect(429, "DELETE", "/policy", null);
@@ -60,7 +60,7 @@ class AgentReloadKernelTest {
     assertTrue(agent.log().contains(traced), agent.log());
     assertTrue(agent.log().contains(" DEBUG [ep-conductor] "), agent.log());
 
-    reload("mtu: 1400\n", "options read again: --debug, --api-rate-limit, --enable-tracing");
+    reload("mtu: 1400\n", "options reloaded: --debug, --api-rate-limit, --enable-tracing");
     agent.expect(200, "DELETE", "/policy", null);
     agent.expect(200, "DELETE", "/policy", null);
     final int quiet = agent.log().length();
@@ -84,19 +84,19 @@ class AgentReloadKernelTest {
   @Test
   void shouldTakeOverTheFirstValuesOfTheConfigurationOfClients() throws Exception {
     agent.expect(200, "PATCH", "/config", "{\"options\":{\"Conntrack\":\"Disabled\"}}");
-    reload("mtu: 1400\nenable-policy: always\n", "options read again: --enable-policy");
+    reload("mtu: 1400\nenable-policy: always\n", "options reloaded: --enable-policy");
     assertEquals("\"always\"", configured("policy-enforcement"));
     assertTrue(configured("options").contains("\"Conntrack\":\"Disabled\""));
-    reload("mtu: 1400\n", "options read again: --enable-policy");
+    reload("mtu: 1400\n", "options reloaded: --enable-policy");
     assertEquals("\"default\"", configured("policy-enforcement"));
     assertTrue(configured("options").contains("\"Conntrack\":\"Disabled\""));
   }
 
   @Test
   void shouldChangeNothingWhereAnOptionIsNotValid() throws Exception {
-    reload("debug: true\napi-rate-limit: {nosuch: 1}\n", "the options are not taken over: --api");
+    reload("debug: true\napi-rate-limit: {nosuch: 1}\n", "options not reloaded: --api");
     reload("debug: true\nlog-driver: [syslog]\nlog-opt: {syslog.socket: /no/such}\n", "/no/such");
-    reload("debug: [", "the options are not taken over: --config ");
+    reload("debug: [", "options not reloaded: --config ");
     assertFalse(agent.log().contains(" DEBUG "), agent.log());
     assertEquals(0, agent.terminate());
   }

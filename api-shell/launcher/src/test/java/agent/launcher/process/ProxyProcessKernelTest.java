@@ -96,7 +96,7 @@ class ProxyProcessKernelTest {
 
   @Test
   void shouldStartAProcessWithoutRightsWithTheFirstRuleThatNeedsAProxy() throws Exception {
-    assertEquals("no process: no policy asks for one", process());
+    assertEquals("no process: no policy requires a proxy", process());
     agent.expect(200, "PUT", "/policy", RULE);
     assertServed();
     final Path proc = Path.of("/proc", Long.toString(pid()));
@@ -216,7 +216,7 @@ class ProxyProcessKernelTest {
     assertEnds(pid);
     assertNotEquals(pid, awaitOther(pid));
     assertServed();
-    final String reason = "it has not answered for " + answerMs + " ms";
+    final String reason = "no answer for " + answerMs + " ms";
     assertTrue(agent.log().contains("the proxy process has ended: " + reason), agent.log());
   }
 

@@ -520,7 +520,8 @@ class ProxyChildTest {
     awaitEnd();
     waiting.forEach(
         call ->
-            assertEquals("the proxy process is gone: it has ended (exit status 4)", failure(call)));
+            assertEquals(
+                "the proxy process has ended: it has ended (exit status 4)", failure(call)));
     assertInstanceOf(
         ProxyProcessException.class,
         assertThrows(ExecutionException.class, () -> child.enforce().get(10, TimeUnit.SECONDS))
@@ -534,7 +535,7 @@ class ProxyChildTest {
   void shouldBeKilledAtOnceWhereItStays() throws Exception {
     child.close();
     process.awaitExit();
-    assertTrue(awaitEnd().startsWith("the agent ends it"), child.reason());
+    assertTrue(awaitEnd().startsWith("stopped by the agent"), child.reason());
     long shortestMs = Long.MAX_VALUE; // the machine may be busy
     for (int i = 0; i < 3 && shortestMs >= 1_900; i++) {
       final FakeProxyProcess stays = new FakeProxyProcess(true);

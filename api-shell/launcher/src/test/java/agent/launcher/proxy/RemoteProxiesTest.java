@@ -287,7 +287,7 @@ class RemoteProxiesTest {
     assertTrue(tookMs >= 4_900, "answered after " + tookMs + " ms");
     assertEquals(FakeProxyProcess.KILLED, process.awaitExit());
     final String reason = lost.get(LONGEST_SEC, TimeUnit.SECONDS);
-    assertTrue(reason.contains("it does not obey the rules within 5 s"), reason);
+    assertTrue(reason.contains("did not apply the rules within 5 s"), reason);
   }
 
   private void steps(int count, long eachMs) {
@@ -326,7 +326,7 @@ class RemoteProxiesTest {
     steps(1, 1);
     assertEquals(FakeProxyProcess.KILLED, process.awaitExit());
     assertEquals(
-        "the proxy process has ended: it has not answered for 30000 ms (exit status 137)",
+        "the proxy process has ended: no answer for 30000 ms (exit status 137)",
         lost.poll(LONGEST_SEC, TimeUnit.SECONDS));
     isSilent = false;
     proxies.start(RedirectKind.HTTP);

@@ -62,19 +62,19 @@ class MetricSourcesTest {
         # TYPE agent_endpoints gauge
         agent_endpoints{state="ready"} 2
         agent_endpoints{state="not-ready"} 1
-        # HELP agent_identities_in_use Identities that endpoints have
+        # HELP agent_identities_in_use Identities in use by endpoints
         # TYPE agent_identities_in_use gauge
         agent_identities_in_use 3
-        # HELP agent_ipam_leases Addresses that are allocated
+        # HELP agent_ipam_leases Allocated addresses
         # TYPE agent_ipam_leases gauge
         agent_ipam_leases 4
         # HELP agent_policy_revision Revision of the policy
         # TYPE agent_policy_revision gauge
         agent_policy_revision 77
-        # HELP agent_held_addresses Addresses of names whose time is over, and that connections may use
+        # HELP agent_held_addresses Expired addresses of names that connections may still use
         # TYPE agent_held_addresses gauge
         agent_held_addresses 6000
-        # HELP agent_held_addresses_given_up_total Held addresses given up, since an endpoint had more than its share
+        # HELP agent_held_addresses_given_up_total Expired addresses dropped because an endpoint exceeded its share
         # TYPE agent_held_addresses_given_up_total counter
         agent_held_addresses_given_up_total 9
         """,

@@ -36,8 +36,8 @@ class NodeAddressHealthTest {
     assertEquals(HealthBoard.Reading.ok("the node has its addresses"), read(ipv4, ipv6));
     present.remove(1);
     final String gone6 =
-        "no interface has the address 2001:db8::1 of the node any more;"
-            + " a start with another --ipv6-node replaces it";
+        "no interface has node address 2001:db8::1 any more;"
+            + " restart the agent with another --ipv6-node";
     assertEquals(HealthBoard.Reading.stopped(gone6), read(ipv4, ipv6));
     assertEquals(
         HealthBoard.Reading.ok("the node has its addresses"),

@@ -94,7 +94,7 @@ class StatusEncoderTest {
     final DaemonStatusModel.FlowObserver whole = StatusEncoder.flowObserver(ring, true);
     assertEquals(new Observer(4L, 4L, 5L, "1h2m3s"), whole.observer());
     assertEquals("Ok", whole.state());
-    assertEquals("keeps drops, and every event while a program listens", whole.msg());
+    assertEquals("keeps drops, and all events while a subscriber listens", whole.msg());
     assertNull(StatusEncoder.flowObserver(ring, false).observer());
     final FlowRing some = new FlowRing(16, FlowRing.TYPES, nowNs::get);
     some.append(event);

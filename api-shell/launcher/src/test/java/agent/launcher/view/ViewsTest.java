@@ -60,10 +60,10 @@ class ViewsTest {
         # HELP agent_api_connections Connections of API clients
         # TYPE agent_api_connections gauge
         agent_api_connections 3
-        # HELP agent_api_connections_in_use Connections of API clients on which a request is at work
+        # HELP agent_api_connections_in_use Connections of API clients with a request in progress
         # TYPE agent_api_connections_in_use gauge
         agent_api_connections_in_use 2
-        # HELP agent_api_connections_limit Most connections of API clients
+        # HELP agent_api_connections_limit Maximum connections of API clients
         # TYPE agent_api_connections_limit gauge
         agent_api_connections_limit 8
         # HELP agent_api_connections_closed_idle_total Idle connections that were closed to make\

@@ -43,7 +43,7 @@ public final class AgentThreadMetricSource implements MetricRegistry.Source {
             DutyCycle::longestNs),
         gauge(
             "agent_duty_cycle_stall_limit_seconds",
-            "Duration of a duty cycle from which the health of the agent is Degraded",
+            "Duty cycle duration from which agent health is Degraded",
             cycles,
             DutyCycle::stallLimitNs));
   }

@@ -39,26 +39,27 @@ public final class DatapathMetricSource implements MetricRegistry.Source {
             "agent_events_received_total", "Notifications read from the ring", events.received()));
     families.add(
         MetricFamily.counter(
-            "agent_events_lost_total", "Notifications that found the ring full", events.lost()));
+            "agent_events_lost_total",
+            "Notifications lost because the ring was full",
+            events.lost()));
     families.add(
         MetricFamily.counter(
             "agent_events_suppressed_total",
-            "Notifications not emitted, since an endpoint caused too many",
+            "Notifications suppressed by the event rate limit of an endpoint",
             events.suppressed()));
     final DatapathStatus now = status.get();
     families.add(
-        MetricFamily.gauge(
-            "agent_datapath_endpoints", "Endpoints that are attached", now.endpoints()));
+        MetricFamily.gauge("agent_datapath_endpoints", "Attached endpoints", now.endpoints()));
     families.addAll(conntrack(now.conntrack()));
     families.add(
         MetricFamily.counter(
             "agent_masquerade_replaced_flows_total",
-            "Half-open flows whose port a later flow of their endpoint has got",
+            "Half-open flows whose port was reassigned to a later flow of their endpoint",
             now.ports().replaced()));
     families.add(
         MetricFamily.counter(
             "agent_masquerade_refused_flows_total",
-            "Flows for which no port was free",
+            "Flows dropped because no port was free",
             now.ports().refused()));
     return families;
   }
@@ -81,8 +82,8 @@ public final class DatapathMetricSource implements MetricRegistry.Source {
           }
         });
     return List.of(
-        counters("agent_forwarded_packets_total", "Packets that were forwarded", packets),
-        counters("agent_forwarded_bytes_total", "Bytes that were forwarded", bytes),
+        counters("agent_forwarded_packets_total", "Forwarded packets", packets),
+        counters("agent_forwarded_bytes_total", "Forwarded bytes", bytes),
         counters("agent_dropped_packets_total", "Packets dropped, by reason", droppedPackets),
         counters("agent_dropped_bytes_total", "Bytes dropped, by reason", droppedBytes));
   }
@@ -100,11 +101,11 @@ public final class DatapathMetricSource implements MetricRegistry.Source {
             "agent_conntrack_gc_deleted_total", "Flows that expired", conntrack.deleted()),
         MetricFamily.gauge(
             "agent_conntrack_entries",
-            "Flows that the last garbage collection left",
+            "Flows that remained after the last garbage collection",
             conntrack.entries()),
         MetricFamily.counter(
             "agent_conntrack_overflowed_flows_total",
-            "Flows opened beyond the share of their endpoint",
+            "Flows opened beyond the conntrack share of their endpoint",
             conntrack.overflowed()),
         MetricFamily.gauge(
             "agent_conntrack_gc_duration_seconds",

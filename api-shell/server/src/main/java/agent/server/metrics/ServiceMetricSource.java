@@ -28,7 +28,7 @@ public final class ServiceMetricSource implements MetricRegistry.Source {
         MetricFamily.gauge("agent_services", "Services", services.list().size()),
         new MetricFamily(
             "agent_service_sockets_total",
-            "Connections and datagrams of sockets to services, by what became of them",
+            "Connections and datagrams of sockets to services, by outcome",
             MetricFamily.Type.COUNTER,
             datapath.counters().entrySet().stream()
                 .map(

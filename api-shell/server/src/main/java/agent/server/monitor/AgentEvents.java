@@ -115,7 +115,7 @@ public final class AgentEvents {
     try {
       json = mapper.writeValueAsBytes(fields);
     } catch (JacksonException failure) {
-      LOGGER.warn("an event of the agent is not published: {}", failure.getMessage());
+      LOGGER.warn("publishing an event of the agent failed: {}", failure.getMessage());
       return;
     }
     final Event event = new Event(System.nanoTime(), json, isRequest);

@@ -117,7 +117,7 @@ public final class MonitorServer implements AutoCloseable {
         acceptWaiting();
       } catch (IOException failure) {
         if (!isClosed) {
-          LOGGER.warn("no subscriber can be accepted: {}", IoFailure.reason(failure));
+          LOGGER.warn("accepting a subscriber of events failed: {}", IoFailure.reason(failure));
           pause();
         }
       }
@@ -143,7 +143,7 @@ public final class MonitorServer implements AutoCloseable {
   private void serve(SocketChannel channel) throws IOException {
     if (subscribers.size() >= MOST_SUBSCRIBERS) {
       channel.close();
-      LOGGER.warn("a subscriber of events is refused: there are {}", MOST_SUBSCRIBERS);
+      LOGGER.warn("a subscriber of events was rejected: there are already {}", MOST_SUBSCRIBERS);
       return;
     }
     try {
@@ -164,7 +164,7 @@ public final class MonitorServer implements AutoCloseable {
       LOGGER.debug("process {} of user {} subscribes to events", peer.pid(), peer.uid());
     } catch (IOException | BindingsException failure) {
       channel.close();
-      LOGGER.warn("a subscriber of events could not be served: {}", failure.getMessage());
+      LOGGER.warn("serving a subscriber of events failed: {}", failure.getMessage());
     }
   }
 

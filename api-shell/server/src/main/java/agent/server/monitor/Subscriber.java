@@ -129,7 +129,7 @@ final class Subscriber implements DatapathEvents.FlowSubscriber, Runnable {
         serve();
       }
     } catch (IOException ended) {
-      LOGGER.debug("a subscriber of events is gone: {}", ended.getMessage());
+      LOGGER.debug("a subscriber of events disconnected: {}", ended.getMessage());
     } catch (CompletionException failure) {
       LOGGER.warn("the programs emit no events: {}", failure.getCause().getMessage());
     } catch (OutOfMemoryError failure) {

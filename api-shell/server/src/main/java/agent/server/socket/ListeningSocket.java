@@ -72,10 +72,10 @@ public final class ListeningSocket implements AutoCloseable {
       acceptor.accept(channel);
       before.close();
       fault = null;
-      LOGGER.warn("{} {}: its file was removed or replaced, and is made again", title, file);
+      LOGGER.warn("{} {}: the file was removed or replaced; creating it again", title, file);
     } catch (IOException | RuntimeException failure) {
       if (!String.valueOf(failure.getMessage()).equals(fault)) {
-        LOGGER.error("{}: its file is gone: {}", title, failure.getMessage());
+        LOGGER.error("{}: its file is missing: {}", title, failure.getMessage());
       }
       fault = String.valueOf(failure.getMessage());
     }

@@ -168,7 +168,7 @@ public final class SocketFile {
       return;
     }
     if (!isSocket(path)) {
-      throw new IOException("a file that is not a socket is in its place");
+      throw new IOException("the file exists and is not a socket");
     }
     refuseIfTaken();
     Files.delete(path);
@@ -180,7 +180,7 @@ public final class SocketFile {
     try {
       found = ListenerProbe.ofFile(path);
     } catch (BindingsException e) {
-      throw new IOException("it cannot be tried: " + Errno.name(e.errno()), e);
+      throw new IOException("connecting to it failed: " + Errno.name(e.errno()), e);
     }
     if (found.isListening()) {
       final int pid = found.process().map(PeerCredentials::pid).orElse(0);

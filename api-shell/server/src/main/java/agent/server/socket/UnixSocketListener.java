@@ -159,7 +159,7 @@ public final class UnixSocketListener implements AutoCloseable {
     if (!isFailing) {
       isFailing = true;
       LOGGER.warn(
-          "API socket: no client can be accepted, it is tried again every {} ms: {}",
+          "API socket: accepting a client failed, retrying every {} ms: {}",
           BACKOFF_MS,
           IoFailure.reason(failure));
     }
@@ -202,7 +202,7 @@ public final class UnixSocketListener implements AutoCloseable {
     try {
       connection = new UnixStreamConnection(ioThread, channel, stallLimitNs, connections);
     } catch (IOException e) { // the channel is closed
-      LOGGER.warn("API socket: a client could not be served: {}", IoFailure.reason(e));
+      LOGGER.warn("API socket: serving a client failed: {}", IoFailure.reason(e));
       connections.drop();
       return;
     }

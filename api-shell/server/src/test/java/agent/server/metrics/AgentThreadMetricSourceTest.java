@@ -50,8 +50,8 @@ class AgentThreadMetricSourceTest {
           # HELP agent_duty_cycle_longest_seconds Duration of the longest duty cycle
           # TYPE agent_duty_cycle_longest_seconds gauge
           agent_duty_cycle_longest_seconds{agent="dp-test"} 0.3
-          # HELP agent_duty_cycle_stall_limit_seconds Duration of a duty cycle from which the \
-          health of the agent is Degraded
+          # HELP agent_duty_cycle_stall_limit_seconds Duty cycle duration from which agent \
+          health is Degraded
           # TYPE agent_duty_cycle_stall_limit_seconds gauge
           agent_duty_cycle_stall_limit_seconds{agent="dp-test"} 2
           """,

@@ -44,11 +44,11 @@ class DatapathMetricSourceTest {
   void shouldWritePrometheusText() {
     assertEquals(
         """
-        # HELP agent_forwarded_packets_total Packets that were forwarded
+        # HELP agent_forwarded_packets_total Forwarded packets
         # TYPE agent_forwarded_packets_total counter
         agent_forwarded_packets_total{direction="ingress"} 11
         agent_forwarded_packets_total{direction="egress"} 12
-        # HELP agent_forwarded_bytes_total Bytes that were forwarded
+        # HELP agent_forwarded_bytes_total Forwarded bytes
         # TYPE agent_forwarded_bytes_total counter
         agent_forwarded_bytes_total{direction="ingress"} 1100
         agent_forwarded_bytes_total{direction="egress"} 1200
@@ -65,13 +65,13 @@ class DatapathMetricSourceTest {
         # HELP agent_events_received_total Notifications read from the ring
         # TYPE agent_events_received_total counter
         agent_events_received_total 21
-        # HELP agent_events_lost_total Notifications that found the ring full
+        # HELP agent_events_lost_total Notifications lost because the ring was full
         # TYPE agent_events_lost_total counter
         agent_events_lost_total 22
-        # HELP agent_events_suppressed_total Notifications not emitted, since an endpoint caused too many
+        # HELP agent_events_suppressed_total Notifications suppressed by the event rate limit of an endpoint
         # TYPE agent_events_suppressed_total counter
         agent_events_suppressed_total 23
-        # HELP agent_datapath_endpoints Endpoints that are attached
+        # HELP agent_datapath_endpoints Attached endpoints
         # TYPE agent_datapath_endpoints gauge
         agent_datapath_endpoints 31
         # HELP agent_conntrack_gc_runs_total Finished garbage collections
@@ -80,19 +80,19 @@ class DatapathMetricSourceTest {
         # HELP agent_conntrack_gc_deleted_total Flows that expired
         # TYPE agent_conntrack_gc_deleted_total counter
         agent_conntrack_gc_deleted_total 35
-        # HELP agent_conntrack_entries Flows that the last garbage collection left
+        # HELP agent_conntrack_entries Flows that remained after the last garbage collection
         # TYPE agent_conntrack_entries gauge
         agent_conntrack_entries 33
-        # HELP agent_conntrack_overflowed_flows_total Flows opened beyond the share of their endpoint
+        # HELP agent_conntrack_overflowed_flows_total Flows opened beyond the conntrack share of their endpoint
         # TYPE agent_conntrack_overflowed_flows_total counter
         agent_conntrack_overflowed_flows_total 36
         # HELP agent_conntrack_gc_duration_seconds Duration of the last garbage collection
         # TYPE agent_conntrack_gc_duration_seconds gauge
         agent_conntrack_gc_duration_seconds 0.0015
-        # HELP agent_masquerade_replaced_flows_total Half-open flows whose port a later flow of their endpoint has got
+        # HELP agent_masquerade_replaced_flows_total Half-open flows whose port was reassigned to a later flow of their endpoint
         # TYPE agent_masquerade_replaced_flows_total counter
         agent_masquerade_replaced_flows_total 37
-        # HELP agent_masquerade_refused_flows_total Flows for which no port was free
+        # HELP agent_masquerade_refused_flows_total Flows dropped because no port was free
         # TYPE agent_masquerade_refused_flows_total counter
         agent_masquerade_refused_flows_total 38
         """,

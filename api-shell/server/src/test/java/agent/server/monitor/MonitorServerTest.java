@@ -147,7 +147,7 @@ class MonitorServerTest {
       await(this::isServed);
       assertTrue(server.fault().isEmpty());
       final String line =
-          "WARN event socket " + socket + ": its file was removed or replaced, and is made again";
+          "WARN event socket " + socket + ": the file was removed or replaced; creating it again";
       assertEquals(Collections.nCopies(removals + 1, line), log.take());
     }
   }
@@ -181,7 +181,7 @@ class MonitorServerTest {
     Files.writeString(socket, "precious");
     await(() -> server.fault().isPresent());
     final String fault = server.fault().orElseThrow();
-    assertTrue(fault.endsWith("a file that is not a socket is in its place"), fault);
+    assertTrue(fault.endsWith("the file exists and is not a socket"), fault);
     server.close();
     assertEquals("precious", Files.readString(socket));
   }

@@ -203,8 +203,7 @@ class UnixSocketListenerTest {
         assertTrue(tookNs >= TimeUnit.MILLISECONDS.toNanos(200), tookNs + " ns");
         assertEquals(
             List.of(
-                "WARN API socket: no client can be accepted, it is tried again every 100 ms:"
-                    + " planned"),
+                "WARN API socket: accepting a client failed, retrying every 100 ms:" + " planned"),
             log.take());
       }
     }
@@ -357,7 +356,7 @@ class UnixSocketListenerTest {
       Files.writeString(socket, "precious");
       until(() -> listener.fault().isPresent());
       assertTrue(
-          listener.fault().get().endsWith("a file that is not a socket is in its place"),
+          listener.fault().get().endsWith("the file exists and is not a socket"),
           listener.fault().get());
       assertEquals("precious", Files.readString(socket));
       Files.delete(socket);

@@ -8,6 +8,6 @@ public final class DeniedNameException extends RuntimeException {
 
   /** Creates it. */
   public DeniedNameException() {
-    super("no rule lets the endpoint ask for the name");
+    super("no rule allows the endpoint to look up the name");
   }
 }

@@ -88,21 +88,21 @@ final class Exchanges {
     flow.add(Count.REQUEST_RECEIVED);
     final DnsQuestion question = DnsQuestion.read(message);
     if (question == null) {
-      problem(DnsCounter.ERROR, client.flow(), "a message is not a question");
+      problem(DnsCounter.ERROR, client.flow(), "the message is not a DNS query");
       flow.add(Count.REQUEST_ERROR);
       return;
     }
     final DnsExchange exchange =
         new DnsExchange(client, question, uses.of(client.flow().clientEndpoint()), flow);
     if (question.problem() != Rcode.NOERROR) {
-      failed(exchange, question.problem(), "the question is not valid");
+      failed(exchange, question.problem(), "the query is malformed");
     } else if (!context.policies().dns(client.flow(), question.policyName())) {
       count(DnsCounter.DENIED);
       refuse(exchange, context.deniedCode(), Verdict.DENIED);
     } else if (!hasRoom(exchange.use)) {
-      failed(exchange, Rcode.SERVFAIL, "there are too many questions without an answer");
+      failed(exchange, Rcode.SERVFAIL, "too many outstanding queries");
     } else if (!ask(exchange)) {
-      failed(exchange, Rcode.SERVFAIL, "the server cannot be asked");
+      failed(exchange, Rcode.SERVFAIL, "the server cannot be reached");
     }
   }
 
@@ -180,7 +180,7 @@ final class Exchanges {
         final Resolved found = DnsNameResolver.read(message.getQuestion().getName(), message);
         exchange.resolved = found.addresses().isEmpty() ? DnsExchange.NO_ADDRESS : found;
       } catch (IOException | RuntimeException malformed) {
-        fail(exchange, DnsCounter.ERROR, "the answer cannot be read");
+        fail(exchange, DnsCounter.ERROR, "the response is malformed");
         return;
       }
     }
@@ -232,7 +232,7 @@ final class Exchanges {
       return;
     }
     if (applied.isEmpty()) {
-      fail(exchange, DnsCounter.UNENFORCED, "the rules cannot use the addresses");
+      fail(exchange, DnsCounter.UNENFORCED, "the addresses cannot be used in rules");
       return;
     }
     if (!applied.containsAll(exchange.resolved.addresses())) {
@@ -252,8 +252,8 @@ final class Exchanges {
       hasReportedCut = true;
       reportedCutNs = nowNs;
       LOGGER.warn(
-          "endpoint {}: answer for {} cut to {} of {} addresses, those that its rules use;"
-              + " {} answers cut so far",
+          "endpoint {}: answer for {} cut to the {} of {} addresses that are in force; {} answers cut"
+              + " so far",
           exchange.client.flow().clientEndpoint(),
           exchange.question.name(),
           left.size(),
@@ -294,7 +294,7 @@ final class Exchanges {
   /** The server cannot be asked, or has gone. */
   void onServerFailed(DnsExchange exchange) {
     if (!exchange.isDone) {
-      fail(exchange, DnsCounter.ERROR, "the server cannot be asked, or has gone");
+      fail(exchange, DnsCounter.ERROR, "the server cannot be reached, or closed the connection");
     }
   }
 
@@ -315,13 +315,13 @@ final class Exchanges {
   /** Ends what has waited too long. */
   void expire() {
     for (DnsExchange next = due(asked); next != null; next = due(asked)) {
-      problem(DnsCounter.TIMED_OUT, next.client.flow(), "the server has not answered");
+      problem(DnsCounter.TIMED_OUT, next.client.flow(), "the server did not respond in time");
       next.counters.add(Count.RESPONSE_ERROR);
       next.upstream.forget(next);
       end(next, -1, Verdict.ERROR);
     }
     for (DnsExchange next = due(held); next != null; next = due(held)) {
-      fail(next, DnsCounter.UNENFORCED, "the rules do not use the addresses in time");
+      fail(next, DnsCounter.UNENFORCED, "the addresses were not in force in time");
     }
     uses.clean();
   }

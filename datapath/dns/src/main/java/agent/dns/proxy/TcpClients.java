@@ -84,7 +84,7 @@ final class TcpClients {
       if (flow.isEmpty()) {
         exchanges.count(DnsCounter.UNKNOWN_FLOW);
       } else if (!hasRoom(uses.of(flow.get().clientEndpoint()))) {
-        exchanges.problem(DnsCounter.ERROR, flow.get(), "there are too many connections");
+        exchanges.problem(DnsCounter.ERROR, flow.get(), "too many connections");
       } else {
         channel.setOption(StandardSocketOptions.TCP_NODELAY, true);
         final TcpClient client = new TcpClient(this, channel, flow.get(), port, loop.nowNs());
@@ -152,8 +152,7 @@ final class TcpClients {
     for (final TcpClient client : List.copyOf(clients)) {
       client.refresh();
       if (!context.policies().admits(client.flow())) {
-        exchanges.problem(
-            DnsCounter.DENIED, client.flow(), "the connection is not allowed any more");
+        exchanges.problem(DnsCounter.DENIED, client.flow(), "the connection is no longer allowed");
         client.reset();
       }
     }

@@ -113,7 +113,7 @@ class DnsProxyUdpTest {
   @Test
   void shouldNotAskAServerThatIsNotWhatWasJudged() throws Exception {
     rig.start();
-    rig.redirect.refusal = "127.0.0.1 is no address of a host";
+    rig.redirect.refusal = "127.0.0.1 is not a host address";
     assertEquals(Rcode.SERVFAIL, code(asked(question(WWW))));
     try (ProxyRig.Tcp client = rig.new Tcp()) {
       client.send(question(WWW));

@@ -218,15 +218,15 @@ public final class EndpointBuild {
     final List<String> errors = routes.setDown(device.name());
     if (!errors.isEmpty()) {
       throw new OperationException(
-          "interface '%s' is not closed: %s; nor set down: %s"
+          "interface '%s' could neither be closed (%s) nor set down: %s"
               .formatted(device.name(), failure.getMessage(), String.join("; ", errors)),
           failure);
     }
     endpoint.hostInterfaceUp(false);
     endpoint.route(null);
     LOGGER.warn(
-        "endpoint {}: interface '{}' is set down until its programs are attached, because it cannot"
-            + " be closed by them: {}",
+        "endpoint {}: interface '{}' set down until its programs are attached, because attaching"
+            + " programs that drop its packets failed: {}",
         endpoint.id(),
         device.name(),
         failure.getMessage());

@@ -143,7 +143,7 @@ public final class EndpointRemoval {
   private CompletableFuture<Void> rememberRemoval(
       Endpoint endpoint, RuntimeException failure, List<String> errors) {
     final String what =
-        "endpoint %d: its record is not removed: %s; the removal is repeated"
+        "endpoint %d: removing its record failed: %s; the removal will be retried"
             .formatted(endpoint.id(), failure.getMessage());
     return owners
         .datapath()
@@ -157,7 +157,7 @@ public final class EndpointRemoval {
                   refused == null
                       ? what + ", also after a restart of the agent"
                       : what
-                          + ", but a restart of the agent before that restores the endpoint: "
+                          + ", but a restart of the agent before that would restore the endpoint: "
                           + Answers.unwrapped(refused).getMessage());
               return null;
             },
@@ -231,7 +231,7 @@ public final class EndpointRemoval {
     final Duration pause = journal.removalFailed(endpoint, message);
     if (scheduled.add(endpoint)) {
       LOGGER.warn(
-          "endpoint {}: the removal is not finished: {}; retry in {} ms",
+          "endpoint {}: removal incomplete: {}; retry in {} ms",
           endpoint.id(),
           message,
           pause.toMillis());

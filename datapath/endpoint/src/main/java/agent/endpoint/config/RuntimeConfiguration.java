@@ -79,7 +79,9 @@ public final class RuntimeConfiguration {
       RuntimeOptions options, RuntimeOptions started, ChangedValue change) {
     if (!change.startValue().equals(started.values().get(change.name()))) {
       LOGGER.info(
-          "configuration: {} is as started, and no longer '{}'", change.name(), change.value());
+          "configuration: {} set by the start options, the changed value '{}' is dropped",
+          change.name(),
+          change.value());
       return options;
     }
     try {
@@ -87,10 +89,10 @@ public final class RuntimeConfiguration {
     } catch (Refusal unknown) {
       final String strictest = started.strictest().values().get(change.name());
       LOGGER.warn(
-          "configuration: {}: {}; it is {}",
+          "configuration: {}: {}; using {}",
           change.name(),
           unknown.getMessage(),
-          strictest == null ? "left out" : strictest);
+          strictest == null ? "the start options" : strictest);
       return strictest == null ? options : options.restored(change.name(), strictest);
     }
   }

@@ -89,7 +89,9 @@ public final class OrphanCleanup {
                 return errors;
               }
               final String message =
-                  subject + " no longer exists and is not removed: " + String.join("; ", errors);
+                  subject
+                      + " no longer exists, but removing its leftovers failed: "
+                      + String.join("; ", errors);
               progress.faults().degraded(subject, message);
               LOGGER.warn("{}; retry in {} ms", message, pause.toMillis());
               conductor.schedule(pause.toNanos(), () -> remove(id, next(pause)));

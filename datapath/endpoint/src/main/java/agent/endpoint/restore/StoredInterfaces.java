@@ -81,8 +81,8 @@ final class StoredInterfaces {
     final Device other = byIndex(former).orElse(null);
     if (other != null && known.contains(record.id())) {
       LOGGER.warn(
-          "endpoint {}: kept closed with its leases: interface '{}' with index {} has MAC address"
-              + " {}, not {}, and no program of the endpoint",
+          "endpoint {}: kept closed, with its leases: interface '{}' with index {} has MAC address"
+              + " {} instead of {}, and no program of the endpoint",
           record.id(),
           other.name(),
           other.index(),
@@ -91,7 +91,7 @@ final class StoredInterfaces {
       return Optional.of(record);
     }
     LOGGER.warn(
-        "endpoint {}: removed: interface '{}' with index {} and MAC address {} is gone{}",
+        "endpoint {}: removed: interface '{}' with index {} and MAC address {} no longer exists{}",
         record.id(),
         former.name(),
         former.index(),

@@ -93,7 +93,10 @@ public final class EndpointJournal {
     final Fault before = endpoint.interfaceFault();
     endpoint.interfaceFault(fault);
     found(
-        endpoint, before, fault, "interface '" + endpoint.record().device().name() + "' is right");
+        endpoint,
+        before,
+        fault,
+        "interface '" + endpoint.record().device().name() + "' is in order");
   }
 
   /**
@@ -104,7 +107,7 @@ public final class EndpointJournal {
   public void routeFault(Endpoint endpoint, Fault fault) {
     final Fault before = endpoint.routeFault();
     endpoint.routeFault(fault);
-    found(endpoint, before, fault, "the routes to the endpoint are right");
+    found(endpoint, before, fault, "the routes to the endpoint are in order");
   }
 
   /**
@@ -119,7 +122,7 @@ public final class EndpointJournal {
     if (Objects.equals(before, fault)) {
       registry.publish(endpoint);
     } else {
-      found(endpoint, before, fault, "the workload answers for its addresses");
+      found(endpoint, before, fault, "the workload answers probes of its addresses");
     }
   }
 

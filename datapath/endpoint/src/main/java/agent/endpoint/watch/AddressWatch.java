@@ -184,7 +184,7 @@ final class AddressWatch {
             .collect(
                 Collectors.joining(
                     ", ",
-                    "the workload has not answered for ",
+                    "the workload has not answered probes of ",
                     " within " + WINDOW.toSeconds() + " seconds")));
   }
 

@@ -273,7 +273,7 @@ final class InterfaceWatch {
       endpoint.stored(changed);
     } catch (RuntimeException failure) {
       LOGGER.warn(
-          "endpoint {}: the changed interface is not stored: {}",
+          "endpoint {}: storing the changed interface failed: {}",
           endpoint.id(),
           failure.getMessage());
     }
@@ -295,7 +295,7 @@ final class InterfaceWatch {
       endpoints.store().save(taken);
     } catch (RuntimeException failure) {
       LOGGER.warn(
-          "endpoint {}: index {} of interface '{}' is not stored: {}; trying again",
+          "endpoint {}: storing index {} of interface '{}' failed: {}; retrying",
           endpoint.id(),
           device.index(),
           device.name(),
@@ -312,7 +312,7 @@ final class InterfaceWatch {
    * @param isChanged as {@link #buildAgain}
    */
   private void comeBack(Endpoint endpoint, boolean isChanged) {
-    final String message = "interface '" + endpoint.record().device().name() + "' is there again";
+    final String message = "interface '" + endpoint.record().device().name() + "' exists again";
     endpoints
         .journal()
         .interfaceFault(
@@ -348,14 +348,15 @@ final class InterfaceWatch {
     if (endpoint.peerNamespaceId() == Endpoint.UNKNOWN_NAMESPACE) {
       endpoint.peerNamespaceId(device.peerNamespaceId());
     } else if (endpoint.peerNamespaceId() != device.peerNamespaceId()) {
-      return new Fault(Part.PROGRAMS, false, workloadSide + " is in another namespace than before");
+      return new Fault(Part.PROGRAMS, false, workloadSide + " moved to another network namespace");
     }
     if (device.hasCarrier()) {
       return null;
     }
     final Device peer = node.devices().peerOf(device.index()).orElse(null);
     if (peer == null) {
-      return new Fault(Part.PROGRAMS, false, workloadSide + " is not found: its namespace is gone");
+      return new Fault(
+          Part.PROGRAMS, false, workloadSide + " not found: its network namespace was removed");
     }
     return new Fault(
         Part.PROGRAMS, true, peer.up() ? name + " has no carrier" : workloadSide + " is down");

@@ -105,7 +105,7 @@ final class NodeRepair {
     if (facing.isEmpty()) {
       ended(DEVICES);
     } else {
-      degraded(DEVICES, "no device is guarded: --device selects none of " + facing);
+      degraded(DEVICES, "no device program attached: --device selects none of " + facing);
     }
     if (present.equals(guarded) || !guarding.isDone()) {
       return;
@@ -180,7 +180,7 @@ final class NodeRepair {
     try {
       final List<IpAddress> restored = node.gateways().keep(presentAddresses());
       if (!restored.isEmpty()) {
-        LOGGER.warn("node: gateway addresses {} were missing and were added again", restored);
+        LOGGER.warn("node: missing gateway addresses {} added again", restored);
         repairs.count(Repairs.Kind.ADDRESS, restored.size());
         restored.forEach(address -> prefixes.add(Prefix.of(address)));
       }

@@ -289,7 +289,7 @@ public final class NodeWatch implements NodeEvents.Handler {
   }
 
   private void retry(RuntimeException failure) {
-    LOGGER.debug("node: trying again", failure);
+    LOGGER.debug("node: retrying", failure);
     parts.node().comparisonFailed(String.valueOf(failure.getMessage()));
     isComparisonWanted = true;
     nextRepairNs = clock.nanoTime() + RETRY_PAUSE_NS;

@@ -98,9 +98,8 @@ record ConntrackReport(
   HealthBoard.Reading shareHealth() {
     final String endpoints = overflowing.get();
     return endpoints.isEmpty()
-        ? HealthBoard.Reading.ok("no endpoint opens flows beyond its share of the tables")
-        : HealthBoard.Reading.degraded(
-            endpoints + ": opened beyond the share of the conntrack tables");
+        ? HealthBoard.Reading.ok("no endpoint exceeds its conntrack share")
+        : HealthBoard.Reading.degraded("conntrack share exceeded: " + endpoints);
   }
 
   /** Returns DEGRADED with the errno where the last sweep of a table failed. */

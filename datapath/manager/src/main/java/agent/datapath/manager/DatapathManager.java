@@ -356,9 +356,9 @@ public final class DatapathManager implements AutoCloseable {
   private HealthBoard.Reading mapHealth() {
     final int unrealised = mirrors.unrealised();
     return unrealised == 0
-        ? HealthBoard.Reading.ok("the kernel holds all desired entries")
+        ? HealthBoard.Reading.ok("the kernel has all desired map entries")
         : HealthBoard.Reading.degraded(
-            unrealised + " entries are not written to the kernel; the writes are retried");
+            unrealised + " map entries could not be written to the kernel; retrying");
   }
 
   /**

@@ -86,7 +86,7 @@ final class WatchedFlows implements ConntrackGc.Watch {
   private void failed(BpfMapException failure) {
     asked = Set.of();
     isFailing = true;
-    LOGGER.warn("the flows to addresses are not known: {}", failure.getMessage());
+    LOGGER.warn("reading the flows to watched addresses failed: {}", failure.getMessage());
   }
 
   private static long low(IpAddress address) {

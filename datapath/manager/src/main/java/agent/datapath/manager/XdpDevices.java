@@ -185,7 +185,7 @@ final class XdpDevices implements Check {
 
   private void failed(Program program, String reason) {
     if (!reason.equals(program.failure)) {
-      LOGGER.error("{}: {}; it is tried again", program.subject(), reason);
+      LOGGER.error("{}: {}; retrying", program.subject(), reason);
     }
     program.failure = reason;
     faults.failed(0, Part.PROGRAMS, program.subject(), reason);

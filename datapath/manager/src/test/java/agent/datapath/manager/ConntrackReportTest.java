@@ -75,12 +75,10 @@ class ConntrackReportTest {
   @Test
   void shouldNameTheEndpointsThatOpenFlowsBeyondTheirShare() {
     assertEquals(
-        HealthBoard.Reading.ok("no endpoint opens flows beyond its share of the tables"),
-        report.shareHealth());
+        HealthBoard.Reading.ok("no endpoint exceeds its conntrack share"), report.shareHealth());
     overflowing = "endpoint 7 (3 flows)";
     assertEquals(
-        HealthBoard.Reading.degraded(
-            "endpoint 7 (3 flows): opened beyond the share of the conntrack tables"),
+        HealthBoard.Reading.degraded("conntrack share exceeded: endpoint 7 (3 flows)"),
         report.shareHealth());
   }
 }

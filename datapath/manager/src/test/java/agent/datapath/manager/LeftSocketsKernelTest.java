@@ -646,7 +646,8 @@ class LeftSocketsKernelTest {
     final Client from = Client.NODE_IPV4;
     put(from, backend(from, 0, BackendState.ACTIVE, 1));
     final String able =
-        SOCKETS_END ? "sockets leave a backend" : "sockets of datagrams leave a backend";
+        "sockets of a removed backend: UDP sockets are moved to another backend, TCP connections "
+            + (SOCKETS_END ? "are closed" : "stay until the backend closes them: ");
     within(
         () ->
             manager.health().read().stream()

@@ -161,7 +161,7 @@ class MapGuardKernelTest {
     final Fault fault = watch.awaitFault(SERVER);
     assertEquals(Part.POLICY, fault.part());
     assertTrue(fault.isRepairable());
-    assertTrue(fault.message().contains("1 not desired"), fault.message());
+    assertTrue(fault.message().contains("1 unexpected"), fault.message());
     assertTrue(fault.message().contains(Integer.toString(CLIENT_IDENTITY)), fault.message());
     assertEquals(1, watch.repairs(Kind.MAP_ENTRY));
     assertFalse(isServed(false));
@@ -348,7 +348,7 @@ class MapGuardKernelTest {
       assertNotEquals(allowed, denied);
       watch.awaitRight();
       generations.put(SERVER, allowed);
-      watch.awaitMessage("map generations: 1 generations with another value; the first: endpoint");
+      watch.awaitMessage("map generations: 1 generations with a wrong value; first: endpoint");
       assertEquals(Level.DEGRADED, watch.module().level());
       assertEquals(1, watch.repairs(Kind.MAP_ENTRY));
       assertEquals(denied + 1, generations.get(SERVER));

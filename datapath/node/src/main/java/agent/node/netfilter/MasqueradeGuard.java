@@ -137,11 +137,11 @@ public final class MasqueradeGuard {
     isRemoved = false;
     if (installed == null) {
       install();
-      LOGGER.info("masquerading: rules of {} are installed", mode.text());
+      LOGGER.info("masquerading: {} rules installed", mode.text());
     } else if (installed.mayHaveChanged()) {
       final String found = installed.read();
       if (!found.equals(expected)) {
-        observer.repaired(repair(found.isEmpty() ? "gone" : "changed"));
+        observer.repaired(repair(found.isEmpty() ? "removed" : "changed"));
         return; // the fault stays until the next call finds the rules in order
       }
     }
@@ -150,7 +150,7 @@ public final class MasqueradeGuard {
   }
 
   private String repair(String what) {
-    final String found = "the rules of " + mode.text() + " were " + what + " and are put back";
+    final String found = mode.text() + " rules were " + what + ", installed again";
     LOGGER.warn("masquerading: {}", found);
     mode = Mode.DISABLED;
     install();
@@ -173,7 +173,8 @@ public final class MasqueradeGuard {
         reasons.add(failure.getMessage());
       }
     }
-    throw new OperationException("the stack cannot masquerade: " + String.join("; ", reasons));
+    throw new OperationException(
+        "masquerading by netfilter rules failed: " + String.join("; ", reasons));
   }
 
   /** Reads what was installed, which has to masquerade every range. */
@@ -182,7 +183,7 @@ public final class MasqueradeGuard {
     final long masquerading =
         text.lines().filter(line -> line.toLowerCase(Locale.ROOT).endsWith(" masquerade")).count();
     if (masquerading < rules.ranges().size()) {
-      throw new OperationException(table.mode().text() + ": the rules were gone at once");
+      throw new OperationException(table.mode().text() + ": the rules disappeared immediately");
     }
     return text;
   }
@@ -197,7 +198,7 @@ public final class MasqueradeGuard {
       final List<RuleTable> present = tables.stream().filter(RuleTable::isPresent).toList();
       present.forEach(RuleTable::remove);
       if (!present.isEmpty()) {
-        LOGGER.info("masquerading: the rules are removed");
+        LOGGER.info("masquerading: rules removed");
       }
       isRemoved = true;
       installed = null;

@@ -146,9 +146,9 @@ class MasqueradeGuardTest {
     first.refusal = "no nft";
     second.refusal = "no iptables";
     assertEquals(
-        "the stack cannot masquerade: no nft; no iptables",
+        "masquerading by netfilter rules failed: no nft; no iptables",
         assertThrows(OperationException.class, () -> guard.keep(log)).getMessage());
-    log.assertLast("failed: the stack cannot masquerade: no nft; no iptables");
+    log.assertLast("failed: masquerading by netfilter rules failed: no nft; no iptables");
     assertMode(Mode.DISABLED);
     second.refusal = null;
     guard.keep(log);
@@ -161,13 +161,13 @@ class MasqueradeGuardTest {
     guard.keep(log);
     first.content = "";
     guard.keep(log);
-    log.assertLast("repaired: the rules of nftables were gone and are put back");
+    log.assertLast("repaired: nftables rules were removed, installed again");
     assertMode(Mode.NFTABLES);
     guard.keep(log);
     log.assertLast("in order");
     first.content = "a masquerade";
     guard.keep(log);
-    log.assertLast("repaired: the rules of nftables were changed and are put back");
+    log.assertLast("repaired: nftables rules were changed, installed again");
     assertEquals("a masquerade\nb MASQUERADE", first.content);
     assertEquals(3, first.installs);
   }
@@ -201,7 +201,7 @@ class MasqueradeGuardTest {
         };
     final MasqueradeGuard other = new MasqueradeGuard(RULES, () -> true, List.of(broken));
     assertEquals(
-        "the stack cannot masquerade: nftables: the rules were gone at once",
+        "masquerading by netfilter rules failed: nftables: the rules disappeared immediately",
         assertThrows(OperationException.class, () -> other.keep(log)).getMessage());
     assertEquals(Mode.DISABLED, other.mode());
   }

@@ -129,7 +129,8 @@ public final class DeviceAttachments {
       try {
         choice.chosen(hook).detach();
       } catch (AttachException | BindingsException failure) {
-        LOGGER.warn("device {} cannot be detached: {}", interfaceName, failure.getMessage());
+        LOGGER.warn(
+            "device {}: detaching the program failed: {}", interfaceName, failure.getMessage());
       }
       inUse.remove(hook.pin());
     }
@@ -139,7 +140,7 @@ public final class DeviceAttachments {
   public void detachOthers() {
     for (final Path pin : pins.devicePins()) {
       if (!inUse.contains(pin)) {
-        LOGGER.info("device link {}: no option names this device, detaching it", pin);
+        LOGGER.info("device link {}: no option selects this device, detaching the program", pin);
         detach(pin);
       }
     }
@@ -153,7 +154,7 @@ public final class DeviceAttachments {
     try {
       PinnedLinkAttachment.detachPinned(pin);
     } catch (BindingsException failure) {
-      LOGGER.warn("device link {} cannot be detached: {}", pin, failure.getMessage());
+      LOGGER.warn("device link {}: detaching the program failed: {}", pin, failure.getMessage());
     }
   }
 }

@@ -77,10 +77,14 @@ public final class EndpointAttachments {
           endpointId,
           Part.PROGRAMS,
           subject,
-          "the programs of the previous run stay attached: " + refusal.get());
+          "the kernel refused the new programs, those of the previous run stay attached: "
+              + refusal.get());
     } else {
       faults.failed(
-          endpointId, Part.PROGRAMS, subject, "all its packets are dropped: " + refusal.get());
+          endpointId,
+          Part.PROGRAMS,
+          subject,
+          "the kernel refused the programs, all packets are dropped: " + refusal.get());
     }
   }
 

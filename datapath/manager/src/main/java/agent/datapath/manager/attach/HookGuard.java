@@ -93,7 +93,7 @@ public final class HookGuard implements Check {
     try {
       watch = new Watch(endpointId, subject, attachment.watch(), loader, program);
     } catch (RuntimeException failure) {
-      LOGGER.warn("{}: the hook cannot be watched: {}", subject, failure.getMessage());
+      LOGGER.warn("{}: watching the hook failed: {}", subject, failure.getMessage());
       faults.failed(endpointId, Part.PROGRAMS, subject, failure.getMessage());
       return;
     }
@@ -175,10 +175,7 @@ public final class HookGuard implements Check {
     if (state == WatchedHook.State.BEHIND
         && watch.moves.isExhausted(watch.failure != null, nowNs)) {
       failed(
-          watch,
-          state,
-          "it was moved %d times within a minute and is not moved again"
-              .formatted(ProgramMoves.MOST));
+          watch, state, "moved %d times within a minute, giving up".formatted(ProgramMoves.MOST));
       return false;
     }
     if (state == WatchedHook.State.BEHIND || state == WatchedHook.State.REPLACED) {
@@ -237,7 +234,7 @@ public final class HookGuard implements Check {
         found(watch, state),
         switch (state) {
           case UNPINNED -> "pinned again";
-          case BEHIND -> "put before it again";
+          case BEHIND -> "moved before it again";
           default -> "attached again";
         });
   }
@@ -245,14 +242,13 @@ public final class HookGuard implements Check {
   private void failed(Watch watch, WatchedHook.State state, String reason) {
     if (!reason.equals(watch.failure)) {
       watch.failure = reason;
-      LOGGER.error(
-          "{}: {}, and cannot be repaired: {}", watch.subject, found(watch, state), reason);
+      LOGGER.error("{}: {}; repair failed: {}", watch.subject, found(watch, state), reason);
     }
     faults.failed(
         watch.endpointId,
         Part.PROGRAMS,
         watch.subject,
-        found(watch, state) + ", and cannot be repaired: " + reason);
+        found(watch, state) + "; repair failed: " + reason);
   }
 
   /** Returns what was found; names what is foreign. */

@@ -119,7 +119,7 @@ public final class NetworkDevices implements DeviceProxy {
         final int ifindex = guarded.remove(name);
         entries.remove(ifindex);
         detach(name, ifindex);
-        LOGGER.info("device {} (ifindex {}): not guarded any more", name, ifindex);
+        LOGGER.info("device {} (ifindex {}): device program detached", name, ifindex);
       }
     }
     RuntimeException first = null;
@@ -127,14 +127,18 @@ public final class NetworkDevices implements DeviceProxy {
       if (!guarded.containsKey(device.getKey())) {
         try {
           attach(device.getKey(), device.getValue(), object);
-          LOGGER.info("device {} (ifindex {}): guarded", device.getKey(), device.getValue());
+          LOGGER.info(
+              "device {} (ifindex {}): device program attached",
+              device.getKey(),
+              device.getValue());
         } catch (AttachException | BindingsException | BpfMapException failure) {
           first = first == null ? failure : first;
         }
       }
     }
     if (first != null) {
-      throw new OperationException("device is not guarded: " + first.getMessage(), first);
+      throw new OperationException(
+          "the device program is not attached: " + first.getMessage(), first);
     }
   }
 }

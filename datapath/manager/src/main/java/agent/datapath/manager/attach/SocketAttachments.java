@@ -56,7 +56,7 @@ public final class SocketAttachments {
       attachment.attach(object.program(program(hooks[i]))).close();
       guard.watch(0, subject(hooks[i]), attachment, this::load, program(hooks[i]));
     }
-    LOGGER.info("services: programs are attached to the sockets of control group {}", cgroup);
+    LOGGER.info("services: socket programs attached to control group {}", cgroup);
   }
 
   /** Detaches the programs of this run and of previous ones. */
@@ -70,11 +70,11 @@ public final class SocketAttachments {
         PinnedLinkAttachment.detachPinned(pin);
         isDetached = true;
       } catch (BindingsException failure) {
-        LOGGER.warn("socket link {} cannot be detached: {}", pin, failure.getMessage());
+        LOGGER.warn("socket link {}: detaching the program failed: {}", pin, failure.getMessage());
       }
     }
     if (isDetached) {
-      LOGGER.info("services: the programs at sockets are detached");
+      LOGGER.info("services: socket programs detached");
     }
   }
 

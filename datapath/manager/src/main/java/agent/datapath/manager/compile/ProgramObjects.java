@@ -103,9 +103,9 @@ public final class ProgramObjects {
                 program.source()
                     + ": "
                     + (isDebugging ? "all sources (--bpf-compile-debug)" : "changed sources")
-                    + " have to be compiled, and there is no clang "
+                    + " must be compiled, but clang "
                     + Clang.OLDEST
-                    + " or newer, whose programs kernels take (tried "
+                    + " or newer was not found (tried "
                     + String.join(", ", clangCandidates)
                     + ")"));
   }

@@ -282,7 +282,7 @@ public final class PolicyGuard implements Check {
         raise.accept(policy.id);
         repairs.count(Kind.MAP_ENTRY, 1);
         faults.degraded(policy.guarded.endpointId(), Part.POLICY, policy.slot, found);
-        LOGGER.warn("{}: {}; the policy map is set again", policy.slot, found);
+        LOGGER.warn("{}: {}; policy map restored", policy.slot, found);
       }
       policy.isSlotFaulty = true;
     }

@@ -123,7 +123,7 @@ final class PolicyWriter {
       if (result < 0 && result != -Errno.ENOENT) {
         throw map.failure("delete", result);
       }
-      LOGGER.warn("map {}: {} is not an entry of a policy; deleted", map.map().name(), raw);
+      LOGGER.warn("map {}: {} is not a policy entry; deleted", map.map().name(), raw);
     }
   }
 

@@ -132,11 +132,11 @@ public final class VerdictGenerations implements Check {
   private void report() {
     if (repaired > 0) {
       final String found =
-          "%d generations with another value; the first: %s".formatted(repaired, name(first));
+          "%d generations with a wrong value; first: %s".formatted(repaired, name(first));
       isFaulty = true;
       repairs.count(Kind.MAP_ENTRY, repaired);
       faults.degraded(0, null, SUBJECT, found);
-      LOGGER.warn("{}: {}; verdicts are given anew", SUBJECT, found);
+      LOGGER.warn("{}: {}; all flows are judged again", SUBJECT, found);
       repaired = 0;
     } else if (isFaulty) {
       isFaulty = false;

@@ -92,7 +92,8 @@ public final class DropWatch implements Check, HealthBoard.Probe {
       }
     }
     return text.isEmpty()
-        ? HealthBoard.Reading.ok("no packet is dropped for lack of room, ports or a proxy")
+        ? HealthBoard.Reading.ok(
+            "no packet is dropped because a table is full, or a port or proxy is missing")
         : HealthBoard.Reading.degraded(text.toString());
   }
 

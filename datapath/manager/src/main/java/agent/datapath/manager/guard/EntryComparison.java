@@ -99,10 +99,9 @@ public final class EntryComparison {
       LOGGER.warn("{}: {}; repaired", guarded.subject, found());
     }
     if (failure != null) {
-      faults.failed(
-          guarded.endpointId, guarded.part, guarded.subject, "cannot be repaired: " + failure);
+      faults.failed(guarded.endpointId, guarded.part, guarded.subject, "repair failed: " + failure);
       if (guarded.failure == null) {
-        LOGGER.error("{}: cannot be repaired: {}", guarded.subject, failure);
+        LOGGER.error("{}: repair failed: {}", guarded.subject, failure);
       }
       guarded.isFaulty = true;
     } else if (guarded.isFaulty && !isRepaired) {
@@ -148,9 +147,9 @@ public final class EntryComparison {
     buffer.key().putBytes(0, cursor.key(), 0, map.keySize());
     if (found == DesiredEntries.Found.OTHER_VALUE) {
       desired.copyValue(buffer.key(), buffer.value());
-      otherValue += repaired(map.update(buffer, MapFlag.ANY), "other value");
+      otherValue += repaired(map.update(buffer, MapFlag.ANY), "wrong value");
     } else {
-      notDesired += repaired(remove(buffer), "not desired");
+      notDesired += repaired(remove(buffer), "unexpected");
     }
   }
 
@@ -212,7 +211,7 @@ public final class EntryComparison {
   }
 
   private String found() {
-    return "%d entries missing, %d not desired, %d with another value; the first: %s"
+    return "%d entries missing, %d unexpected, %d with a wrong value; first: %s"
         .formatted(missing, notDesired, otherValue, first);
   }
 }

@@ -112,18 +112,22 @@ public final class PortShares implements Check, HealthBoard.Probe, AutoCloseable
       for (int id = 0; id < replacedBefore.length; id++) {
         append(text, id, usage.replaced(id) - replacedBefore[id], usage.refused(id));
       }
-      append(text, ", ", overShare.getAsLong() - overShareBefore, "beyond a workload's share");
-      text.insert(0, text.isEmpty() ? "" : "share of the ports is used up: ");
+      append(
+          text,
+          ", ",
+          overShare.getAsLong() - overShareBefore,
+          "beyond the port share of a workload");
+      text.insert(0, text.isEmpty() ? "" : "masquerading port share exhausted: ");
       append(text, "; ", withoutPort.getAsLong() - withoutPortBefore, "of protocols without ports");
     }
     return text.isEmpty()
-        ? HealthBoard.Reading.ok("no endpoint has used up its share of the ports")
+        ? HealthBoard.Reading.ok("no endpoint has exhausted its share of masquerading ports")
         : HealthBoard.Reading.degraded(text.toString());
   }
 
   private static void append(StringBuilder text, String separator, long packets, String what) {
     if (packets != 0) {
-      text.append(text.isEmpty() ? "" : separator).append("rules of the stack refused ");
+      text.append(text.isEmpty() ? "" : separator).append("netfilter rules dropped ");
       text.append(packets).append(" packets ").append(what);
     }
   }

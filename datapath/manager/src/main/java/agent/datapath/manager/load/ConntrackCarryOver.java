@@ -126,7 +126,7 @@ public final class ConntrackCarryOver implements Work, AutoCloseable {
     }
     Descriptors.close(fd);
     LOGGER.warn(
-        "map {}: the table at {} is {}, which is no layout that is known: its entries are lost",
+        "map {}: the table at {} is {}, which is an unknown layout: its entries are lost",
         target.name(),
         pin,
         found.spec().shape());
@@ -293,7 +293,7 @@ public final class ConntrackCarryOver implements Work, AutoCloseable {
   private void fault(Source source, String reason) {
     final String subject = "map " + source.target.name();
     final String found =
-        "entries of the previous run are missing, the next start looks for them at "
+        "entries of the previous run are missing; the next start will look for them at "
             + source.map.pinPath()
             + " again: "
             + reason;
@@ -303,7 +303,7 @@ public final class ConntrackCarryOver implements Work, AutoCloseable {
 
   private void finish() {
     LOGGER.info(
-        "map {}: carried {} entries over from {}; {} had expired or lost their endpoint",
+        "map {}: carried over {} entries from {}; {} had expired or lost their endpoint",
         current.target.name(),
         current.carried,
         current.map.definition().spec().shape(),

@@ -117,7 +117,7 @@ public final class MapPins implements Check {
       LOGGER.warn("{}: {}; pinned again", pin.subject(), found);
     } catch (BindingsException | UncheckedIOException failure) {
       if (!pin.isFaulty) {
-        LOGGER.error("{}: {}, and cannot be pinned again", pin.subject(), found, failure);
+        LOGGER.error("{}: {}; pinning it again failed", pin.subject(), found, failure);
       }
       faults.failed(0, null, pin.subject(), found + ": " + failure.getMessage());
     }

@@ -33,12 +33,12 @@ public final class MissingFeatures implements HealthBoard.Probe {
     if (missing == null) {
       final List<String> found = new ArrayList<>();
       if (!kernel.tcx()) {
-        found.add("tcx (Linux 6.6): programs are attached by clsact");
+        found.add("tcx (Linux 6.6): programs are attached via clsact");
       }
       if (!hasFunction.test("bpf_sock_destroy")) {
         found.add(
-            "bpf_sock_destroy (Linux 6.5): a TCP connection to a backend that goes lasts until the"
-                + " backend ends it");
+            "bpf_sock_destroy (Linux 6.5): a TCP connection to a removed backend stays open"
+                + " until the backend closes it");
       }
       missing = List.copyOf(found);
     }

@@ -67,11 +67,11 @@ public final class ProgramLoader {
     } catch (LoadException failure) {
       if (!program.canBeClosed()) {
         if (!program.isOptional()) {
-          refused.add(program, failure, "what they do is missing");
+          refused.add(program, failure, "their function is missing");
         }
         throw failure;
       }
-      refused.add(program, failure, "packets of workloads are dropped in their place");
+      refused.add(program, failure, "packets of workloads are dropped instead");
       return loadWhole(ProgramFile.CLOSED, constants);
     }
   }

@@ -18,7 +18,7 @@ public final class RefusedPrograms implements HealthBoard.Probe {
   private static final int LOG_LINES = 8;
 
   private final String release;
-  private final Faults faults = new Faults("the kernel takes every program");
+  private final Faults faults = new Faults("the kernel accepts every program");
   private final Map<ProgramFile, String> refused = new EnumMap<>(ProgramFile.class);
 
   /**
@@ -37,7 +37,7 @@ public final class RefusedPrograms implements HealthBoard.Probe {
    */
   public synchronized void add(ProgramFile program, LoadException failure, String consequence) {
     final String message =
-        "kernel %s refuses the programs of %s: %s: %s"
+        "kernel %s rejects the programs of %s: %s: %s"
             .formatted(release, program.stem(), lastLines(failure), consequence);
     if (!message.equals(refused.put(program, message))) {
       LOGGER.error(message);

@@ -59,7 +59,7 @@ final class ResizedMap {
       throw failure;
     }
     LOGGER.info(
-        "map {}: its size changes from {} to {} entries",
+        "map {}: resizing from {} to {} entries",
         definition.name(),
         former.maxEntries(),
         map.maxEntries());

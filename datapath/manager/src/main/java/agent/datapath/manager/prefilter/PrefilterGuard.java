@@ -92,7 +92,7 @@ final class PrefilterGuard implements Check {
   }
 
   private String found() {
-    return "%d tables missing, %d words of tables and bitmaps different; the first: %s"
+    return "%d tables missing, %d words of tables and bitmaps wrong; first: %s"
         .formatted(slots, words, first);
   }
 

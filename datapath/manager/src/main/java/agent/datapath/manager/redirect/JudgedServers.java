@@ -60,10 +60,10 @@ final class JudgedServers {
   Optional<String> refusal(RedirectedFlow flow) {
     final IpAddress server = flow.server();
     if (!server.isOfHost()) {
-      return Optional.of(server + " is no address of a host");
+      return Optional.of(server + " is not a host address");
     }
     if (!isWhatItWas(flow)) {
-      return Optional.of(server + " belongs to another endpoint or to this node by now");
+      return Optional.of(server + " now belongs to another endpoint or to this node");
     }
     try {
       return flow.serverIdentity() != HOST_IDENTITY && isDeliveredHere(server)

@@ -46,7 +46,7 @@ final class ProxyFilterPins {
       throw new OperationException("filters of the proxies' sockets: the loader is busy", e);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-      throw new OperationException("the agent ends", e);
+      throw new OperationException("the agent is stopping", e);
     }
   }
 

@@ -204,7 +204,7 @@ final class ServiceTables {
     write(small);
     remove(wanted, small);
     cellsOf.put(id, 0);
-    LOGGER.warn("service {}: backends are drawn at random: no room for its table", id);
+    LOGGER.warn("service {}: no room for a Maglev table, backends are selected at random", id);
     return small;
   }
 

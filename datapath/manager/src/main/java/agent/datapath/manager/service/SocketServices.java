@@ -135,8 +135,9 @@ public final class SocketServices implements ServiceProxy {
               if (failure != null) {
                 final Throwable cause =
                     failure instanceof CompletionException ? failure.getCause() : failure;
-                faults.failed(0, null, SUBJECT, "programs are not attached: " + cause.getMessage());
-                LOGGER.error("{}: programs are not attached: {}", SUBJECT, cause.getMessage());
+                faults.failed(
+                    0, null, SUBJECT, "socket programs not attached: " + cause.getMessage());
+                LOGGER.error("{}: socket programs not attached: {}", SUBJECT, cause.getMessage());
                 conductor.run(() -> conductor.schedule(RETRY_NS, this::retry));
               }
               return null;

@@ -37,11 +37,11 @@ public final class SocketSweepAgent extends ConductorAgent implements HealthBoar
 
   private static final int MOST_SEARCHES = 20;
   private static final String ENDS =
-      "sockets leave a backend that goes: those of datagrams get another one, others end";
+      "sockets of a removed backend: UDP sockets are moved to another backend, TCP connections are closed";
   private static final String ENDS_DATAGRAMS =
-      "sockets of datagrams leave a backend that goes; TCP connections last until it ends them: the"
-          + " kernel has no bpf_sock_destroy (Linux 6.5)";
-  private static final String NOT_LOADED = "waits for the first service";
+      "sockets of a removed backend: UDP sockets are moved to another backend, TCP connections stay"
+          + " until the backend closes them: the kernel has no bpf_sock_destroy (Linux 6.5)";
+  private static final String NOT_LOADED = "waiting for the first service";
 
   private final NanoClock clock;
   private final Function<ProgramFile, CompletableFuture<BpfObject>> loader;
@@ -120,7 +120,7 @@ public final class SocketSweepAgent extends ConductorAgent implements HealthBoar
   private void findingLoaded(BpfObject object, Throwable failure) {
     if (failure != null) {
       isLoading = false;
-      degraded("sockets keep a backend that goes: " + failure.getMessage());
+      degraded("sockets keep a removed backend: " + failure.getMessage());
       return;
     }
     finding = object;
@@ -188,12 +188,12 @@ public final class SocketSweepAgent extends ConductorAgent implements HealthBoar
     @Override
     public void swept(long moved, long ended, String left) {
       if (moved + ended > 0) {
-        LOGGER.info("services: {} sockets have another backend, {} have ended", moved, ended);
+        LOGGER.info("services: {} sockets moved to another backend, {} closed", moved, ended);
       }
       if (left == null) {
         reading = HealthBoard.Reading.ok(able());
       } else {
-        degraded("sockets keep a backend that has gone (is CAP_SYS_PTRACE missing?): " + left);
+        degraded("sockets keep a removed backend (is CAP_SYS_PTRACE missing?): " + left);
       }
       rest(moved + ended > 0);
     }
@@ -201,7 +201,7 @@ public final class SocketSweepAgent extends ConductorAgent implements HealthBoar
     @Override
     public void failed(RuntimeException failure) {
       if (!(failure instanceof Refusal)) { // that of an agent that is closed
-        degraded("a search for sockets has failed: " + failure.getMessage());
+        degraded("searching for sockets failed: " + failure.getMessage());
         rest(true);
       }
     }
@@ -211,7 +211,7 @@ public final class SocketSweepAgent extends ConductorAgent implements HealthBoar
         searches = Math.max(searches, 1);
       }
       final long tookNs = clock.nanoTime() - beganNs;
-      LOGGER.debug("a search for sockets took {} µs", TimeUnit.NANOSECONDS.toMicros(tookNs));
+      LOGGER.debug("searching for sockets took {} µs", TimeUnit.NANOSECONDS.toMicros(tookNs));
       final long restNs = Math.clamp(REST * tookNs, LEAST_REST_NS, LONGEST_REST_NS);
       schedule(
           restNs,

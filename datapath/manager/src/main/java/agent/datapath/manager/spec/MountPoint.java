@@ -76,11 +76,11 @@ public enum MountPoint {
       if (entries.findFirst().isPresent()) {
         throw Refusal.invalid(
             option,
-            "the directory '"
+            "directory '"
                 + path
-                + "' has entries, and is no "
+                + "' is not empty and no "
                 + type
-                + " file system: none is mounted over it");
+                + " file system: nothing is mounted over it");
       }
     }
   }

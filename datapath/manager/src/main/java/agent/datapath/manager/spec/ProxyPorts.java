@@ -50,7 +50,7 @@ public final class ProxyPorts {
       try {
         return opener.open(previous);
       } catch (IOException e) {
-        LOGGER.info("a proxy takes other ports than before: {}", e.getMessage());
+        LOGGER.info("a proxy uses other ports than before: {}", e.getMessage());
       }
     }
     return open(FIRST, LAST, random, opener);

@@ -79,8 +79,8 @@ class ProgramObjectsTest {
             CompileException.class,
             () -> objects(List.of("no-such-clang"), true).read(ProgramFile.HOST));
     assertEquals(
-        "programs/host.bpf.c: all sources (--bpf-compile-debug) have to be compiled, and there is no"
-            + " clang 19 or newer, whose programs kernels take (tried no-such-clang)",
+        "programs/host.bpf.c: all sources (--bpf-compile-debug) must be compiled, but clang 19 or"
+            + " newer was not found (tried no-such-clang)",
         failure.getMessage());
   }
 
@@ -108,7 +108,8 @@ class ProgramObjectsTest {
         assertThrows(
             CompileException.class,
             () -> kept(List.of("no-such-clang")).read(ProgramFile.CONNTRACK_GC));
-    assertTrue(failure.getMessage().contains("changed sources have to be"), failure.getMessage());
+    assertTrue(
+        failure.getMessage().contains("changed sources must be compiled"), failure.getMessage());
     Files.delete(source);
     assertThrows(CompileException.class, () -> kept(clang).read(ProgramFile.CONNTRACK_GC));
   }

@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Test;
 class DropWatchTest {
   private static final long SECOND = 1_000_000_000L;
   private static final Reading OK =
-      Reading.ok("no packet is dropped for lack of room, ports or a proxy");
+      Reading.ok("no packet is dropped because a table is full, or a port or proxy is missing");
 
   private final TreeMap<Integer, Long> counters = new TreeMap<>();
   private final DatapathMetrics metrics =

@@ -22,7 +22,8 @@ import org.junit.jupiter.api.Test;
 class PortSharesKernelTest {
   private static final long SECOND = 1_000_000_000L;
   private static final int IDS = 8;
-  private static final Reading OK = Reading.ok("no endpoint has used up its share of the ports");
+  private static final Reading OK =
+      Reading.ok("no endpoint has exhausted its share of masquerading ports");
 
   private final BpfMap map = map();
   private long nowNs = Long.MAX_VALUE - 5; // a clock may overflow
@@ -59,7 +60,7 @@ class PortSharesKernelTest {
       count(5, PortUsageFlyweight.REFUSED_OFFSET, 2);
       final Reading both =
           Reading.degraded(
-              "share of the ports is used up: endpoint 3 (7 half-open flows replaced, 0 flows"
+              "masquerading port share exhausted: endpoint 3 (7 half-open flows replaced, 0 flows"
                   + " refused), endpoint 5 (0 half-open flows replaced, 2 flows refused)");
       assertEquals(both, shares.read());
       nowNs += 30 * SECOND - 1;
@@ -69,7 +70,7 @@ class PortSharesKernelTest {
       count(5, PortUsageFlyweight.REFUSED_OFFSET, 1);
       assertEquals(
           Reading.degraded(
-              "share of the ports is used up: endpoint 5 (0 half-open flows replaced, 1 flows"
+              "masquerading port share exhausted: endpoint 5 (0 half-open flows replaced, 1 flows"
                   + " refused)"),
           shares.read());
       assertEquals(new DatapathStatus.Ports(107, 3), shares.status());
@@ -84,12 +85,12 @@ class PortSharesKernelTest {
       shares.addRules(overShare::get, withoutPort::get);
       assertEquals(OK, shares.read());
       withoutPort.addAndGet(4);
-      final String portless = "rules of the stack refused 4 packets of protocols without ports";
+      final String portless = "netfilter rules dropped 4 packets of protocols without ports";
       assertEquals(Reading.degraded(portless), shares.read());
       overShare.addAndGet(3);
       assertEquals(
           Reading.degraded(
-              "share of the ports is used up: rules of the stack refused 3 packets beyond a"
+              "masquerading port share exhausted: netfilter rules dropped 3 packets beyond a"
                   + " workload's share; "
                   + portless),
           shares.read());

@@ -18,9 +18,9 @@ class MissingFeaturesTest {
     assertEquals(2, missing.list().size());
     assertEquals(
         Reading.ok(
-            "kernel 6.1.0-test has no tcx (Linux 6.6): programs are attached by clsact; no"
-                + " bpf_sock_destroy (Linux 6.5): a TCP connection to a backend that goes lasts"
-                + " until the backend ends it"),
+            "kernel 6.1.0-test has no tcx (Linux 6.6): programs are attached via clsact; no"
+                + " bpf_sock_destroy (Linux 6.5): a TCP connection to a removed backend"
+                + " stays open until the backend closes it"),
         missing.read());
   }
 

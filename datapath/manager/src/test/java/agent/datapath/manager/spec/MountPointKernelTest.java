@@ -61,10 +61,10 @@ class MountPointKernelTest {
   void shouldMountNothingOverAFolderThatHasEntries() throws IOException {
     final Path folder = Files.createDirectory(directory.resolve("configuration"));
     Files.writeString(folder.resolve("passwd"), "precious");
-    assertRefused(folder, "the directory '" + folder + "' has entries, and is no ");
+    assertRefused(folder, "directory '" + folder + "' is not empty and no ");
     assertEquals("precious", Files.readString(folder.resolve("passwd")));
     final Path link = Files.createSymbolicLink(directory.resolve("link"), folder);
-    assertRefused(link, "the directory '" + link + "' has entries, and is no ");
+    assertRefused(link, "directory '" + link + "' is not empty and no ");
   }
 
   @Test
@@ -84,7 +84,7 @@ class MountPointKernelTest {
   void shouldMountNothingInTheFolderOfAnotherUser() throws IOException {
     final Path folder = Files.createDirectory(directory.resolve("home"));
     Commands.run("chown", "daemon", folder.toString());
-    final String why = "it belongs to the user with number ";
+    final String why = "owned by uid ";
     assertRefused(folder, folder + ": " + why);
     assertRefused(folder.resolve("a/b"), folder.resolve("a/b") + ": " + folder + ": " + why);
     final Path ours = Files.createDirectory(folder.resolve("ours"));
