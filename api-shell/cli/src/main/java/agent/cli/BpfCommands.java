@@ -21,13 +21,13 @@ final class BpfCommands {
     return List.of(
         withRoot(
             CommandSpec.<Action>command("list", "Lists pinned maps.", BpfCommands::list)
-                .details("Reads the pins of the agent as root; nothing is changed.")),
+                .details("Reads the pinned maps of the agent as root; changes nothing.")),
         MapCommands.withSelection(
             withRoot(
                 CommandSpec.<Action>command(
                         "get", "Shows the contents of a pinned map.", BpfCommands::get)
                     .argument(ArgumentSpec.required("NAME", ValueKind.MAP, "Name of the map."))
-                    .example("agentctl bpf get policy_00001", "what an endpoint may receive"))));
+                    .example("agentctl bpf get policy_00001", "show the policy of an endpoint"))));
   }
 
   private static CommandSpec<Action> withRoot(CommandSpec<Action> command) {
@@ -65,7 +65,8 @@ final class BpfCommands {
                             return to.test(entry);
                           });
               if (!isThere) {
-                throw new IOException("there is no pinned map '" + name + "' under " + root(call));
+                throw new IOException(
+                    "pinned map '" + name + "' does not exist under " + root(call));
               }
             },
             MapCommands.entries(call));

@@ -126,7 +126,7 @@ final class Bugtool {
       final PrintStream to = new PrintStream(zip, false, StandardCharsets.UTF_8);
       part.write(to);
       if (to.checkError()) {
-        throw new IOException("it cannot be written: is the disk full?");
+        throw new IOException("cannot be written: is the disk full?");
       }
     } catch (AgentException | JacksonException | IOException e) {
       errors.add(name + ": " + e.getMessage());
@@ -253,7 +253,9 @@ final class Bugtool {
       to.print(Masking.mask(new String(Files.readAllBytes(output), StandardCharsets.UTF_8)));
       if (!isDone || process.exitValue() != 0) {
         throw new IOException(
-            isDone ? "exit code " + process.exitValue() : "no end within " + COMMAND_SEC + " s");
+            isDone
+                ? "exit code " + process.exitValue()
+                : "not finished within " + COMMAND_SEC + " s");
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();

@@ -25,7 +25,7 @@ final class ClusterCommands {
                     OptionSpec.text(
                         CLIENT,
                         "ID",
-                        "Only what changed since this client's last call; its id is in the document."))));
+                        "Only changes since the last call of the client with this id, which each answer has."))));
   }
 
   private static void nodes(Invocation call) throws IOException {

@@ -29,17 +29,17 @@ final class CommandTree {
             NAME, "Controls the network agent of this node.", CommandTree::commands)
         .details(
             """
-            A command calls the management API on the agent's Unix socket. Those that name no operation \
-            need no agent.
+            Commands call the management API on the Unix socket of the agent. Those that name no API \
+            operation need no agent.
 
-            Exit code: 0 where the command did what it is for; 1 where the agent refused, did not \
-            answer in time, or the output could not be written; 2 for a wrong command line.
+            Exit code: 0 success; 1 where the agent refused, did not answer in time, or the output could \
+            not be written; 2 for a wrong command line.
 
-            Environment: AGENT_HOST is the address of the agent where --host is not given. NO_COLOR \
-            turns colours off.""")
-        .option(OptionSpec.flag(LineParser.VERSION, "Shows the version.").withLetter("-V"))
-        .example("agentctl status", "how the agent and its parts are")
-        .example("agentctl endpoint list -o jsonpath='.[*].id'", "the ids of all endpoints")
+            Environment: AGENT_HOST is the address of the agent if --host is not given. NO_COLOR \
+            disables colours.""")
+        .option(OptionSpec.flag(LineParser.VERSION, "Show the version.").withLetter("-V"))
+        .example("agentctl status", "show the status of the agent and its parts")
+        .example("agentctl endpoint list -o jsonpath='.[*].id'", "print the ids of all endpoints")
         .example("agentctl policy validate rules.yaml", "check rules without an agent");
   }
 
@@ -55,15 +55,14 @@ final class CommandTree {
         OptionSpec.text(
                 OUTPUT,
                 "FORMAT",
-                "table, wide (no column is cut), csv, json, yaml or jsonpath=PATH. Default: table.")
+                "table, wide (no truncated columns), csv, json, yaml or jsonpath=PATH. Default: table.")
             .withLetter("-o")
             .among("table", "wide", "csv", "json", "yaml", "jsonpath="),
         OptionSpec.text(
             TIMEOUT,
             "TIME",
-            "How long the agent may be silent, such as 500ms, 10s or 2m. Default: 10s, and 30s for a"
-                + " change."),
-        OptionSpec.flag("--help", "Shows this help.").withLetter("-h"));
+            "Response timeout, such as 500ms, 10s or 2m. Default: 10s, and 30s for a" + " change."),
+        OptionSpec.flag("--help", "Show this help.").withLetter("-h"));
   }
 
   private static List<CommandSpec<Action>> commands() {
@@ -73,15 +72,17 @@ final class CommandTree {
         CommandSpec.group(
             "endpoint", "Endpoints: the workloads of this node.", EndpointCommands::build),
         CommandSpec.group(
-            "identity", "Identities: the numbers of sets of labels.", IdentityCommands::build),
+            "identity", "Identities: the numbers of label sets.", IdentityCommands::build),
         CommandSpec.group("ip", "Addresses of workloads.", IpCommands::build),
         CommandSpec.group("policy", "Policy rules.", PolicyCommands::build),
-        CommandSpec.group("fqdn", "DNS names of policy rules.", FqdnCommands::build),
+        CommandSpec.group("fqdn", "DNS names that policy rules use.", FqdnCommands::build),
         CommandSpec.group(
-            "service", "Services: one address for many that serve.", ServiceCommands::build),
+            "service",
+            "Services: a frontend address that is balanced over backends.",
+            ServiceCommands::build),
         CommandSpec.group(
             "prefilter",
-            "Sources whose packets are dropped first of all.",
+            "Prefilter: source prefixes that are dropped at XDP.",
             PrefilterCommands::build),
         CommandSpec.group("map", "BPF maps of the agent.", MapCommands::build),
         CommandSpec.group(
@@ -90,7 +91,7 @@ final class CommandTree {
         MonitorCommand.command(),
         ObserveCommand.command(),
         PcapCommand.command(),
-        CommandSpec.group("cluster", "Nodes that the agent knows.", ClusterCommands::build),
+        CommandSpec.group("cluster", "Nodes known to the agent.", ClusterCommands::build),
         CommandSpec.group("metrics", "Metrics.", MetricsCommands::build),
         DebugCommands.debugInformation(),
         DebugCommands.bugtool(),
@@ -106,14 +107,16 @@ final class CommandTree {
   static CommandSpec<Action> watched(CommandSpec<Action> command) {
     return command
         .option(
-            OptionSpec.flag(WATCH, "Repeats until interrupted and shows what changes.")
-                .withLetter("-w"))
-        .option(OptionSpec.text(INTERVAL, "TIME", "Time between two looks. Default: 2s."));
+            OptionSpec.flag(WATCH, "Repeat until interrupted, and show changes.").withLetter("-w"))
+        .option(OptionSpec.text(INTERVAL, "TIME", "Polling interval. Default: 2s."));
   }
 
   static OptionSpec labels() {
     return OptionSpec.value(
-            LABELS, "LABEL", ValueKind.LABEL, "Only what has these labels, [source:]key[=value].")
+            LABELS,
+            "LABEL",
+            ValueKind.LABEL,
+            "Only entries with these labels, [source:]key[=value].")
         .withLetter("-l")
         .repeated();
   }

@@ -27,17 +27,19 @@ final class ConfigCommands {
             CommandSpec.<Action>command(
                     "get", "Shows the options that can be changed.", ConfigCommands::get)
                 .operation("GET /config")
-                .details("Documents (-o json, yaml, jsonpath) are the whole answer.")
+                .details("Documents (-o json, yaml, jsonpath) contain the whole answer.")
                 .option(
                     OptionSpec.flag(
-                        ALL, "Also the values in force of what cannot be changed while it runs."))),
+                        ALL,
+                        "Also show the options that cannot be changed while the agent runs."))),
         CommandSpec.<Action>command("set", "Changes options.", ConfigCommands::set)
             .operation("PATCH /config")
             .argument(
                 ArgumentSpec.several(
                     "OPTION=VALUE", ValueKind.DAEMON_OPTION, "For example Debug=Enabled."))
             .option(
-                OptionSpec.text(ENFORCEMENT, "MODE", "Which endpoints policy is enforced for.")
+                OptionSpec.text(
+                        ENFORCEMENT, "MODE", "Policy enforcement: default, always or never.")
                     .among("default", "always", "never"))
             .example("agentctl config set MonitorAggregationLevel=None", "see every packet"));
   }

@@ -27,30 +27,34 @@ final class DebugCommands {
 
   static CommandSpec<Action> debugInformation() {
     return CommandSpec.<Action>command(
-            "debuginfo", "Shows the agent's own view for debugging.", DebugCommands::show)
+            "debuginfo",
+            "Shows the internal state of the agent for debugging.",
+            DebugCommands::show)
         .operation("GET /debuginfo")
-        .details("The table is a summary; documents (-o json, yaml) are the whole answer.");
+        .details("The table is a summary; documents (-o json, yaml) contain the whole answer.");
   }
 
   static CommandSpec<Action> bugtool() {
     return CommandSpec.<Action>command(
-            "bugtool", "Collects what a report needs in an archive.", DebugCommands::collect)
+            "bugtool", "Collects the data for a bug report in an archive.", DebugCommands::collect)
         .operation("all GET operations")
         .details(
             """
             The archive (zip, readable for its owner alone) holds the answers of the agent, its \
             maps, the events that it keeps, and devices, routes, rules and BPF objects of the \
             node. Values whose names suggest a secret, passwords in addresses and private keys \
-            are masked. What could not be collected is listed in errors.txt; the agent need not \
-            run.""")
+            are masked. What could not be collected is listed in errors.txt. The agent does \
+            not have to run.""")
         .argument(
             ArgumentSpec.optional(
-                "FILE", ValueKind.FILE, "The archive. Default: agent-bugtool-TIME.zip here."))
+                "FILE",
+                ValueKind.FILE,
+                "Archive file. Default: agent-bugtool-TIME.zip in the working directory."))
         .option(
             OptionSpec.text(
                 MAP_ENTRIES,
                 "NUMBER",
-                "Entries of each map. Default: " + DEFAULT_MAP_ENTRIES + "."));
+                "Maximum entries of each map. Default: " + DEFAULT_MAP_ENTRIES + "."));
   }
 
   private static void show(Invocation call) throws IOException {
@@ -75,7 +79,7 @@ final class DebugCommands {
   private static void collect(Invocation call) throws IOException {
     final long entries = call.number(MAP_ENTRIES, DEFAULT_MAP_ENTRIES);
     if (entries < 0) {
-      throw new UsageException(MAP_ENTRIES + ": '" + entries + "' is below 0");
+      throw new UsageException(MAP_ENTRIES + ": '" + entries + "' is negative");
     }
     final String given = call.argument(0);
     final Path file =
@@ -87,7 +91,7 @@ final class DebugCommands {
           .println(
               "Warning: "
                   + failures
-                  + " of its parts could not be collected: errors.txt in it says why");
+                  + " parts could not be collected; see errors.txt in the archive");
     }
   }
 }

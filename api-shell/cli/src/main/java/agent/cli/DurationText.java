@@ -17,7 +17,7 @@ final class DurationText {
     if (!number.matches("[0-9]{1,6}(\\.[0-9]{1,3})?")
         || new java.math.BigDecimal(number).signum() == 0) {
       throw new UsageException(
-          option + ": '" + text + "' is not a time above 0, such as 500ms, 10s or 2m");
+          option + ": '" + text + "' is not a positive duration such as 500ms, 10s or 2m");
     }
     final int unitMs = text.endsWith("ms") ? 1 : text.endsWith("m") ? 60_000 : 1000;
     return Duration.ofMillis(

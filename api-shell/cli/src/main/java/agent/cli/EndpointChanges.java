@@ -51,18 +51,18 @@ final class EndpointChanges {
                     ArgumentSpec.optional(
                         "ID",
                         ValueKind.TEXT,
-                        "Its id, 1 to 65535. Without it, or with 0, the agent chooses one.")))
+                        "Id of the endpoint, 1 to 65535. Without it, or with 0, the agent allocates one.")))
         .operation("PUT /endpoint/{id}")
         .details(
             """
-            The options are members of the request; they take the place of those in the file. What is \
-            left out of the request is found by the agent where it can be.""")
+            Options override the members of the request in the file. The agent determines members that \
+            are not given, where it can.""")
         .example(
             "agentctl endpoint create --interface wl0 --ipv4 10.1.0.7 --label app=web",
             "make the workload behind wl0 an endpoint")
         .example(
             "agentctl endpoint create --interface wl0 --label app=web --named-port http=8080/TCP",
-            "rules may mean port 8080 of the workload by the name http");
+            "let rules refer to port 8080 of the workload as http");
   }
 
   static CommandSpec<Action> update() {
@@ -77,8 +77,8 @@ final class EndpointChanges {
             OptionSpec.value(
                     FILE, "FILE", ValueKind.FILE, "The request as JSON, or - for standard input.")
                 .withLetter("-f"))
-        .option(OptionSpec.text("--interface", "NAME", "Device of the workload on the node."))
-        .option(OptionSpec.text("--mac", "MAC", "Hardware address of the workload."))
+        .option(OptionSpec.text("--interface", "NAME", "Host interface of the workload."))
+        .option(OptionSpec.text("--mac", "MAC", "MAC address of the workload."))
         .option(OptionSpec.text(IPV4, "ADDRESS", "IPv4 address."))
         .option(OptionSpec.text(IPV6, "ADDRESS", "IPv6 address."))
         .option(OptionSpec.text(LABEL, "LABEL", "Labels, [source:]key[=value].").repeated())
@@ -86,16 +86,14 @@ final class EndpointChanges {
             OptionSpec.text(
                     NAMED_PORT,
                     "NAME=PORT[/PROTOCOL]",
-                    "Ports that rules may mean by name. Default of the protocol: TCP.")
+                    "Ports that rules may refer to by name. Default protocol: TCP.")
                 .repeated())
         .option(OptionSpec.text(EndpointCommands.CONTAINER, "ID", "Id of the container."))
         .option(OptionSpec.text("--container-name", "NAME", "Name of the container."))
         .option(OptionSpec.text("--pod", "NAME", "Name of the pod."))
         .option(OptionSpec.text("--namespace", "NAME", "Namespace of the pod."))
-        .option(
-            OptionSpec.text(
-                STATE, "STATE", "State that is asked for. Default: waiting-for-identity."))
-        .option(OptionSpec.flag(SYNC, "Answers when the policy is enforced."));
+        .option(OptionSpec.text(STATE, "STATE", "Requested state. Default: waiting-for-identity."))
+        .option(OptionSpec.flag(SYNC, "Return only once the policy is enforced."));
   }
 
   static CommandSpec<Action> delete() {
@@ -104,7 +102,9 @@ final class EndpointChanges {
         .argument(ArgumentSpec.optional("ID", ValueKind.ENDPOINT, "[prefix:]id of the endpoint."))
         .option(
             OptionSpec.text(
-                EndpointCommands.CONTAINER, "ID", "Deletes the endpoints of a container instead."));
+                EndpointCommands.CONTAINER,
+                "ID",
+                "Delete the endpoints of this container instead."));
   }
 
   private static Map<String, Object> request(Invocation call) throws IOException {

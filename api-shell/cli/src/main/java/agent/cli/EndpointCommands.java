@@ -43,7 +43,7 @@ final class EndpointCommands {
                 .operation("GET /endpoint/{id}/healthz")),
         withId(
                 "labels",
-                "Shows the labels of an endpoint, or sets the user's.",
+                "Shows the labels of an endpoint, or sets its user labels.",
                 EndpointCommands::labels)
             .operation("GET, PATCH /endpoint/{id}/labels")
             .option(

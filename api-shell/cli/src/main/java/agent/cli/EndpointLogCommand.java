@@ -27,11 +27,9 @@ final class EndpointLogCommand {
         .operation("GET /endpoint/{id}/log")
         .details(
             """
-            With --follow the command ends when the endpoint is gone; JSON is one object a line then.""")
-        .option(
-            OptionSpec.flag(FOLLOW, "Waits for further changes and shows them.").withLetter("-f"))
-        .option(
-            OptionSpec.text(CommandTree.INTERVAL, "TIME", "Time between two looks. Default: 1s."));
+            With --follow the command ends when the endpoint is removed, and JSON is one object per line.""")
+        .option(OptionSpec.flag(FOLLOW, "Keep running, and show further changes.").withLetter("-f"))
+        .option(OptionSpec.text(CommandTree.INTERVAL, "TIME", "Polling interval. Default: 1s."));
   }
 
   private static void show(Invocation call) throws Exception {
@@ -66,7 +64,7 @@ final class EndpointLogCommand {
         if (isFirst || e.status() != NOT_FOUND) {
           throw e;
         }
-        call.err().println("endpoint " + Text.oneLine(call.argument(0)) + " is gone");
+        call.err().println("endpoint " + Text.oneLine(call.argument(0)) + " was removed");
         return;
       }
       print(call, log.subList(overlap(shown, log), log.size()), rows);

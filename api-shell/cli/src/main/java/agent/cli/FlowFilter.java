@@ -29,22 +29,26 @@ final class FlowFilter {
 
   static List<OptionSpec> options() {
     return List.of(
-        MonitorCommand.end(MonitorFilter.FROM, "Only from this end."),
-        MonitorCommand.end(MonitorFilter.TO, "Only to this end."),
-        OptionSpec.value(LABEL, "LABEL", ValueKind.LABEL, "Only where an end has this label.")
+        MonitorCommand.end(MonitorFilter.FROM, "Only packets from END."),
+        MonitorCommand.end(MonitorFilter.TO, "Only packets to END."),
+        OptionSpec.value(
+                LABEL,
+                "LABEL",
+                ValueKind.LABEL,
+                "Only packets from or to an endpoint with this label.")
             .withLetter("-l")
             .repeated(),
         OptionSpec.value(
                 ENDPOINT,
                 "ID",
                 ValueKind.ENDPOINT,
-                "Only from or to this endpoint, or seen by its programs.")
+                "Only packets from or to this endpoint, or seen by its programs.")
             .repeated(),
-        OptionSpec.text(PORT, "NUMBER", "Only where an end has this port.").repeated(),
+        OptionSpec.text(PORT, "NUMBER", "Only packets from or to this port.").repeated(),
         OptionSpec.text(
-                PROTOCOL, "NAME", "Only this: tcp, udp, sctp, icmp, icmpv6, a number, http or dns.")
+                PROTOCOL, "NAME", "Protocol: tcp, udp, sctp, icmp, icmpv6, a number, http or dns.")
             .repeated(),
-        OptionSpec.text(VERDICT, "VERDICT", "Only these: forwarded, dropped, or audit.")
+        OptionSpec.text(VERDICT, "VERDICT", "Verdict: forwarded, dropped, or audit.")
             .among("forwarded", "dropped", "audit")
             .repeated(),
         OptionSpec.text(MonitorFilter.REASON, "REASON", "Only packets dropped for this reason.")

@@ -28,11 +28,12 @@ final class FqdnCommands {
                 .operation("GET /fqdn/cache, GET /fqdn/cache/{id}")
                 .argument(
                     ArgumentSpec.optional(
-                        "ENDPOINT", ValueKind.ENDPOINT, "Only what this endpoint has looked up."))
+                        "ENDPOINT", ValueKind.ENDPOINT, "Only names that this endpoint looked up."))
                 .option(pattern("Only names that match, such as '*.example.com'."))
-                .option(OptionSpec.text(CIDR, "CIDR", "Only names with an address in it."))),
+                .option(
+                    OptionSpec.text(CIDR, "CIDR", "Only names with an address within this CIDR."))),
         CommandSpec.<Action>command(
-                "clean", "Removes names; rules do not use their addresses.", FqdnCommands::clean)
+                "clean", "Removes names; rules no longer use their addresses.", FqdnCommands::clean)
             .operation("DELETE /fqdn/cache")
             .option(pattern("Only names that match. Default: all.")));
   }

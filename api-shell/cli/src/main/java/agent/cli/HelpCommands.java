@@ -37,14 +37,14 @@ final class HelpCommands {
 
   static CommandSpec<Action> completion() {
     return CommandSpec.<Action>command(
-            "completion", "Prints the completions for a shell.", HelpCommands::printCompletion)
+            "completion", "Prints the completion script of a shell.", HelpCommands::printCompletion)
         .details(
             """
-            The completions know the commands and options, and ask the running agent for ids, names \
-            of maps and labels.""")
+            Completes commands and options, and, if the agent is running, ids, names of maps and \
+            labels.""")
         .argument(ArgumentSpec.oneOf("SHELL", "The shell.", "bash", "zsh", "fish"))
-        .example("source <(agentctl completion bash)", "complete in this shell")
-        .example("agentctl completion fish | source", "the same in fish");
+        .example("source <(agentctl completion bash)", "enable completion in this shell")
+        .example("agentctl completion fish | source", "enable completion in fish");
   }
 
   static CommandSpec<Action> man() {
@@ -55,8 +55,8 @@ final class HelpCommands {
                 DIRECTORY,
                 "DIR",
                 ValueKind.FILE,
-                "Writes the pages of all commands there instead."))
-        .example("agentctl man endpoint | man -l -", "read the page of the endpoint commands");
+                "Write the pages of all commands to this directory instead."))
+        .example("agentctl man endpoint | man -l -", "show the man page of the endpoint commands");
   }
 
   /** Called by the scripts of {@code completion}. */

@@ -23,7 +23,7 @@ final class IdentityCommands {
             CommandSpec.<Action>command("list", "Lists identities.", IdentityCommands::list)
                 .operation("GET /identity, GET /identity/endpoints")
                 .option(CommandTree.labels())
-                .option(OptionSpec.flag(ENDPOINTS, "Only those of local endpoints."))),
+                .option(OptionSpec.flag(ENDPOINTS, "Only identities of local endpoints."))),
         CommandSpec.<Action>command("get", "Shows an identity.", IdentityCommands::get)
             .operation("GET /identity/{id}")
             .argument(ArgumentSpec.required("ID", ValueKind.IDENTITY, "Number of the identity.")));
@@ -38,7 +38,7 @@ final class IdentityCommands {
       return;
     }
     if (!labels.isEmpty()) {
-      throw new UsageException(ENDPOINTS + " and " + CommandTree.LABELS + " do not go together");
+      throw new UsageException(ENDPOINTS + " and " + CommandTree.LABELS + " cannot be combined");
     }
     call.list(
         RequestPath.of("identity", "endpoints"),

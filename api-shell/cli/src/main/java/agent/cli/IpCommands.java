@@ -30,19 +30,23 @@ final class IpCommands {
             CommandSpec.<Action>command("list", "Lists the addresses in use.", IpCommands::list)
                 .operation("GET /healthz")),
         CommandSpec.<Action>command(
-                "allocate", "Allocates the next free address, or this one.", IpCommands::allocate)
+                "allocate",
+                "Allocates the next free address, or the given one.",
+                IpCommands::allocate)
             .operation("POST /ipam, POST /ipam/{ip}")
             .argument(ArgumentSpec.optional("ADDRESS", ValueKind.TEXT, "The address."))
             .option(
-                OptionSpec.text(FAMILY, "FAMILY", "ipv4 or ipv6; both without.")
+                OptionSpec.text(FAMILY, "FAMILY", "ipv4 or ipv6. Default: both.")
                     .among("ipv4", "ipv6"))
-            .option(OptionSpec.text(OWNER, "OWNER", "Who it is for."))
-            .option(OptionSpec.text(POOL, "POOL", "Pool to take it from."))
-            .option(OptionSpec.flag(EXPIRE, "Give it back unless an endpoint claims it in time.")),
+            .option(OptionSpec.text(OWNER, "OWNER", "Owner of the address."))
+            .option(OptionSpec.text(POOL, "POOL", "Pool of the address."))
+            .option(
+                OptionSpec.flag(
+                    EXPIRE, "Release the address unless an endpoint claims it in time.")),
         CommandSpec.<Action>command("release", "Releases an address.", IpCommands::release)
             .operation("DELETE /ipam/{ip}")
             .argument(ArgumentSpec.required("ADDRESS", ValueKind.ADDRESS, "The address."))
-            .option(OptionSpec.text(POOL, "POOL", "Pool that it is from.")));
+            .option(OptionSpec.text(POOL, "POOL", "Pool of the address.")));
   }
 
   private static void list(Invocation call) throws IOException {
@@ -60,7 +64,7 @@ final class IpCommands {
     final String address = call.argument(0);
     if (address != null) {
       if (call.isSet(FAMILY) || call.isSet(EXPIRE)) {
-        throw new UsageException(FAMILY + " and " + EXPIRE + " do not go together with an address");
+        throw new UsageException(FAMILY + " and " + EXPIRE + " cannot be combined with an address");
       }
       call.send(
           "POST",

@@ -29,7 +29,8 @@ public interface LocalParts {
         }
 
         private static IOException missing() {
-          return new IOException("this program has no parts of the agent: start it as 'agentctl'");
+          return new IOException(
+              "this command requires the libraries of the agent: start it as 'agentctl'");
         }
       };
 

@@ -14,11 +14,13 @@ final class LostLines {
 
   void tell(Lost now) {
     if (now.byRing() > before.byRing()) {
-      err.println(now.byRing() - before.byRing() + " events lost: the datapath emits too many");
+      err.println(
+          now.byRing()
+              - before.byRing()
+              + " events lost: the datapath emits more than can be read");
     }
     if (now.byQueue() > before.byQueue()) {
-      err.println(
-          now.byQueue() - before.byQueue() + " events lost: they were not read fast enough");
+      err.println(now.byQueue() - before.byQueue() + " events lost: this program reads too slowly");
     }
     before = now;
   }

@@ -35,7 +35,7 @@ final class MapCommands {
                 .operation("GET /map/{name}")
                 .example(
                     "agentctl map get conntrack4_tcp --filter 10.1.0.7 --sort key",
-                    "the TCP flows of an address")));
+                    "list the TCP flows of an address")));
   }
 
   /** Adds the options that say which entries are shown, in which order. */
@@ -45,12 +45,12 @@ final class MapCommands {
             OptionSpec.text(
                     FILTER,
                     "TEXT",
-                    "Only entries whose key or value contains this; all of several.")
+                    "Only entries whose key or value contains this text. Repeatable; all must match.")
                 .repeated())
         .option(
-            OptionSpec.text(SORT, "PART", "Sorts by key, value or state; numbers by their value.")
+            OptionSpec.text(SORT, "PART", "Sort by key, value or state; numbers in numeric order.")
                 .among("key", "value", "state"))
-        .option(OptionSpec.text(LIMIT, "NUMBER", "Ends after so many entries."));
+        .option(OptionSpec.text(LIMIT, "NUMBER", "Stop after this many entries."));
   }
 
   private static void list(Invocation call) throws IOException {
@@ -100,7 +100,7 @@ final class MapCommands {
     if (call.isSet(LIMIT)) {
       final long limit = call.number(LIMIT, 0);
       if (limit < 1) {
-        throw new UsageException(LIMIT + ": '" + limit + "' is not a number above 0");
+        throw new UsageException(LIMIT + ": '" + limit + "' is not a positive number");
       }
       listing.limit(limit);
     }

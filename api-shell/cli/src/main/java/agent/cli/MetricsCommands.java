@@ -20,7 +20,7 @@ final class MetricsCommands {
                 .operation("GET /metrics/")
                 .argument(
                     ArgumentSpec.optional(
-                        "TEXT", ValueKind.METRIC, "Only names that contain this."))));
+                        "TEXT", ValueKind.METRIC, "Only metrics whose name contains this text."))));
   }
 
   private static void list(Invocation call) throws IOException {

@@ -59,41 +59,39 @@ final class MonitorCommand {
 
   static CommandSpec<Action> command() {
     return CommandSpec.<Action>command(
-            "monitor",
-            "Shows live what happens to packets, and what the agent does.",
-            MonitorCommand::run)
+            "monitor", "Shows live events of packets and of the agent.", MonitorCommand::run)
         .details(
             """
-            Shows drops, policy verdicts on new flows, traces of forwarded packets, which backend of a \
-            service a new flow or socket is given, and as what a new flow to the outside is masqueraded \
-            (translation), what proxies did \
-            with HTTP requests and DNS questions (l7), changes by the API and changes of endpoints and \
-            services (agent, which has those of proxies, too), until it is interrupted. An endpoint's option TraceNotification \
-            says whether its forwarded packets are traced, PolicyVerdictNotification its verdicts.
+            Shows events until interrupted: dropped packets (drop), policy verdicts on new flows \
+            (verdict), forwarded packets (trace), the backend that a new flow or socket of a service is \
+            assigned and the address by which a new flow is masqueraded (translation), HTTP requests \
+            and DNS queries that proxies judged (l7), and changes by the API, of endpoints, services \
+            and proxies (agent). Endpoint option TraceNotification enables traces of an endpoint, \
+            PolicyVerdictNotification its verdicts.
 
-            An END is the number of an endpoint, an address, or a label. JSON is one object a line. \
-            Events that were lost are counted on standard error.""")
+            END is the id of an endpoint, an address, or a label. JSON output is one object per line. \
+            Lost events are counted on standard error.""")
         .option(
             OptionSpec.text(
-                    TYPE, "TYPE", "Only these: drop, verdict, trace, translation, l7 or agent.")
+                    TYPE, "TYPE", "Event types: drop, verdict, trace, translation, l7 or agent.")
                 .withLetter("-t")
                 .among("drop", "verdict", "trace", TRANSLATION, "l7", "agent")
                 .repeated())
-        .option(end(MonitorFilter.FROM, "Only from this end."))
-        .option(end(MonitorFilter.TO, "Only to this end."))
-        .option(end(MonitorFilter.RELATED, "Only from or to this end."))
+        .option(end(MonitorFilter.FROM, "Only packets from END."))
+        .option(end(MonitorFilter.TO, "Only packets to END."))
+        .option(end(MonitorFilter.RELATED, "Only packets from or to END."))
         .option(
             OptionSpec.text(MonitorFilter.REASON, "REASON", "Only packets dropped for this reason.")
                 .repeated())
-        .option(OptionSpec.text(COUNT, "NUMBER", "Ends after so many events."))
+        .option(OptionSpec.text(COUNT, "NUMBER", "Stop after this many events."))
         .option(
             OptionSpec.flag(
                 HEX,
-                "Shows the first bytes of packets, too: as many as --trace-payloadlen of the agent"
-                    + " says."))
-        .example("agentctl monitor --type drop", "what is dropped, and why")
+                "Also show the first bytes of packets, as many as --trace-payloadlen of the agent."))
+        .example("agentctl monitor --type drop", "show dropped packets with reasons")
         .example(
-            "agentctl monitor --related-to app=web -o json", "all that web sends and receives");
+            "agentctl monitor --related-to app=web -o json",
+            "show everything that web sends and receives");
   }
 
   /** Returns an option whose values are ends of packets. */
@@ -106,11 +104,11 @@ final class MonitorCommand {
       case TABLE, JSON -> {
         // these two are lines
       }
-      default -> throw new UsageException(CommandTree.OUTPUT + ": monitor takes table or json");
+      default -> throw new UsageException(CommandTree.OUTPUT + ": monitor supports table and json");
     }
     final long count = call.number(COUNT, Long.MAX_VALUE);
     if (count <= 0) {
-      throw new UsageException(COUNT + ": " + count + " is not above 0");
+      throw new UsageException(COUNT + ": " + count + " is not a positive number");
     }
     final int mask = mask(call.options(TYPE)) | (call.isSet(HEX) ? MonitorStream.PACKET_BYTES : 0);
     try (MonitorClient events = open(call, mask)) {
@@ -119,7 +117,7 @@ final class MonitorCommand {
       }
       if (call.options(TYPE).contains(TRANSLATION) && !events.tellsTranslations()) {
         throw new IOException(
-            "the agent has version %s, which tells no translations"
+            "the agent has version %s, which does not report translations"
                 .formatted(events.agentVersion()));
       }
       final EndNames names = new EndNames(call);

@@ -57,36 +57,41 @@ final class ObserveCommand {
     final CommandSpec<Action> command =
         CommandSpec.<Action>command(
                 "observe",
-                "Shows the last packets and requests that the agent has kept.",
+                "Shows the last packets and requests that the agent keeps.",
                 ObserveCommand::run)
             .details(
                 """
-                Shows the last 20 events of packets, and of requests that proxies have judged (l7), that \
-                match, or all with --since or --summary, which counts packets alone. The agent keeps as many as its option --flowobs-event-buffer-capacity says, of all that there are. \
-                By default there are events only while 'observe --follow', 'monitor' or \
-                'pcap' runs; the agent's option --flowobs-monitor-events=drop,verdict,l7 has drops, \
-                verdicts on new flows and requests kept at all times.
+                Shows the last 20 matching events of packets and of requests that proxies judged (l7); \
+                with --since or --summary all of them, where --summary counts packets only. The agent \
+                keeps the last events up to its option --flowobs-event-buffer-capacity. By default \
+                events are emitted only while 'observe --follow', 'monitor' or 'pcap' runs; the \
+                agent's option --flowobs-monitor-events=drop,verdict,l7 keeps drops, verdicts on new \
+                flows and requests at all times.
 
-                An END is the number of an endpoint, an address, or a label. A picture has an arrow for \
-                each pair of ends, port and verdict, and how many events there are. JSON is one object \
-                a line, and an array with --summary.""")
+                END is the id of an endpoint, an address, or a label. A picture has one arrow for each \
+                pair of ends, port and verdict, with the number of events. JSON output is one object \
+                per line, and an array with --summary.""")
             .option(
                 OptionSpec.text(
-                    LAST, "NUMBER", "Only the last so many. Default: 20; all with --since."))
+                    LAST, "NUMBER", "Number of last events. Default: 20; all with --since."))
             .option(
                 OptionSpec.text(
-                    SINCE, "TIME", "Only since then: 30s, 5m, 1h, or 2026-01-31T12:00:00Z."))
+                    SINCE, "TIME", "Only events since: 30s, 5m, 1h, or 2026-01-31T12:00:00Z."))
             .option(
-                OptionSpec.flag(FOLLOW, "Goes on with what comes, until it is interrupted.")
+                OptionSpec.flag(FOLLOW, "Continue with live events until interrupted.")
                     .withLetter("-f"));
     FlowFilter.options().forEach(command::option);
     return command
         .option(
-            OptionSpec.text(SUMMARY, "[FORMAT]", "Shows who talks to whom: table, dot or mermaid.")
+            OptionSpec.text(SUMMARY, "[FORMAT]", "Show who talks to whom: table, dot or mermaid.")
                 .among("table", "dot", "mermaid"))
-        .example("agentctl observe --since 5m --verdict dropped", "what was denied, and to whom")
-        .example("agentctl observe --follow --label app=web --port 443", "what web does there")
-        .example("agentctl observe --summary dot | dot -Tsvg > flows.svg", "a picture of it");
+        .example("agentctl observe --since 5m --verdict dropped", "show denied flows")
+        .example(
+            "agentctl observe --follow --label app=web --port 443",
+            "follow the traffic of web on this port")
+        .example(
+            "agentctl observe --summary dot | dot -Tsvg > flows.svg",
+            "draw a picture of the traffic");
   }
 
   private static void run(Invocation call) throws Exception {
@@ -96,17 +101,18 @@ final class ObserveCommand {
         case TABLE, JSON -> {
           // these two are lines
         }
-        default -> throw new UsageException(CommandTree.OUTPUT + ": observe takes table or json");
+        default ->
+            throw new UsageException(CommandTree.OUTPUT + ": observe supports table and json");
       }
     } else if (call.isSet(FOLLOW)) {
-      throw new UsageException(SUMMARY + ": not with " + FOLLOW);
+      throw new UsageException(SUMMARY + ": cannot be combined with " + FOLLOW);
     } else if (!summary.equals("table") && call.format().kind() != OutputFormat.Kind.TABLE) {
-      throw new UsageException(SUMMARY + ": " + summary + " has no other format");
+      throw new UsageException(SUMMARY + ": " + summary + " has no other output format");
     }
     final Instant since = since(call);
     final long last = call.number(LAST, since == null && summary == null ? LAST_BY_DEFAULT : -1);
     if (last < 0 && call.option(LAST) != null) {
-      throw new UsageException(LAST + ": " + last + " is below 0");
+      throw new UsageException(LAST + ": " + last + " is negative");
     }
     final int mask = call.isSet(FOLLOW) ? KEPT : KEPT | MonitorStream.KEPT_ALONE;
     try (MonitorClient events = open(call, mask)) {
@@ -158,7 +164,7 @@ final class ObserveCommand {
           SINCE
               + ": '"
               + text
-              + "' is neither a time such as 5m nor one such as"
+              + "' is neither a duration such as 5m nor a time such as"
               + " 2026-01-31T12:00:00Z");
     }
   }
@@ -192,7 +198,7 @@ final class ObserveCommand {
   private MonitorEvent next() throws IOException {
     final MonitorEvent event = events.next(CommandTree.READ_TIMEOUT);
     if (event == null) {
-      throw new IOException("the agent sends no more of what it has kept");
+      throw new IOException("the agent stopped sending kept events");
     }
     return event;
   }

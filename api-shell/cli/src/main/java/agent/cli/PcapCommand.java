@@ -56,46 +56,45 @@ final class PcapCommand {
 
   static CommandSpec<Action> command() {
     return CommandSpec.<Action>command(
-            "pcap", "Writes the packets of an endpoint as Wireshark reads them.", PcapCommand::run)
+            "pcap", "Writes the packets of an endpoint as pcapng, for Wireshark.", PcapCommand::run)
         .details(
             """
-            Writes pcapng, until it is interrupted: the packets of an endpoint that the programs drop, each \
-            with the reason as a comment, and those that they forward, as the programs see them. Those \
-            that are forwarded are there where the endpoint's option TraceNotification is Enabled, all \
-            of them where MonitorAggregationLevel is None; of each the first bytes, as many as \
-            --trace-payloadlen of the agent says.
+            Writes pcapng until interrupted: the packets of an endpoint as the programs see them, dropped \
+            ones with the drop reason as a comment. Forwarded packets are captured if endpoint option \
+            TraceNotification is Enabled, and all of them if MonitorAggregationLevel is None. Of each \
+            packet the first bytes are captured, as many as option --trace-payloadlen of the agent.
 
-            A packet between two endpoints of this node is there once for each interface on which a \
-            program saw it. Packets that were lost are counted on standard error.""")
+            A packet between two endpoints of this node appears once for each interface on which a \
+            program saw it. Lost packets are counted on standard error.""")
         .option(
-            OptionSpec.value(ENDPOINT, "ID", ValueKind.ENDPOINT, "The number of the endpoint.")
+            OptionSpec.value(ENDPOINT, "ID", ValueKind.ENDPOINT, "Id of the endpoint.")
                 .withLetter("-e"))
         .option(
             OptionSpec.value(
                     WRITE,
                     "FILE",
                     ValueKind.FILE,
-                    "The file, or - for standard output. Default: -.")
+                    "Output file, or - for standard output. Default: -.")
                 .withLetter("-w"))
         .option(
             OptionSpec.text(MonitorFilter.REASON, "REASON", "Only packets dropped for this reason.")
                 .repeated())
-        .option(OptionSpec.text(COUNT, "NUMBER", "Ends after so many packets."))
-        .option(OptionSpec.text(DURATION, "TIME", "Ends after this time, such as 10s or 2m."))
-        .example("agentctl pcap --endpoint 7 | tshark -r -", "read what happens now")
+        .option(OptionSpec.text(COUNT, "NUMBER", "Stop after this many packets."))
+        .option(OptionSpec.text(DURATION, "TIME", "Stop after this time, such as 10s or 2m."))
+        .example("agentctl pcap --endpoint 7 | tshark -r -", "show live packets in tshark")
         .example(
             "agentctl pcap -e 7 --drop-reason policy-denied -w denied.pcapng --duration 1m",
-            "what policy denied within a minute");
+            "capture for a minute what policy denies");
   }
 
   private static void run(Invocation call) throws Exception {
     final long endpoint = call.number(ENDPOINT, 0);
     if (endpoint <= 0) {
-      throw new UsageException(ENDPOINT + ": the number of an endpoint is wanted");
+      throw new UsageException(ENDPOINT + ": must be the number of an endpoint");
     }
     final long count = call.number(COUNT, Long.MAX_VALUE);
     if (count <= 0) {
-      throw new UsageException(COUNT + ": " + count + " is not above 0");
+      throw new UsageException(COUNT + ": " + count + " is not a positive number");
     }
     final Duration duration = DurationText.of(DURATION, call.option(DURATION), null);
     final String file = call.option(WRITE) == null ? STANDARD_OUTPUT : call.option(WRITE);
@@ -136,7 +135,7 @@ final class PcapCommand {
     if (reasons.isEmpty() && !"Enabled".equals(option)) {
       call.err()
           .println(
-              "endpoint %d: %s is not Enabled: packets that are forwarded are not written"
+              "endpoint %d: %s is not Enabled: forwarded packets are not captured"
                   .formatted(endpoint, TRACES));
     }
   }

@@ -35,7 +35,7 @@ final class PolicyCommands {
                 The document is what 'policy import' takes: JSON, or YAML with -o yaml. The revision \
                 goes to standard error.""")
             .argument(labels())
-            .example("agentctl policy get > rules.json", "keep the rules"),
+            .example("agentctl policy get > rules.json", "save the rules to a file"),
         CommandTree.watched(
             CommandSpec.<Action>command("list", "Lists rules in a table.", PolicyCommands::list)
                 .operation("GET /policy")
@@ -44,7 +44,7 @@ final class PolicyCommands {
         CommandSpec.<Action>command("delete", "Deletes rules.", PolicyCommands::delete)
             .operation("DELETE /policy")
             .argument(labels())
-            .option(OptionSpec.flag(ALL, "All rules.")),
+            .option(OptionSpec.flag(ALL, "Delete all rules.")),
         CommandTree.watched(
             CommandSpec.<Action>command(
                     "selectors",
@@ -57,7 +57,7 @@ final class PolicyCommands {
   }
 
   private static ArgumentSpec labels() {
-    return ArgumentSpec.several("LABEL", ValueKind.RULE_LABEL, "Labels that a rule must have.");
+    return ArgumentSpec.several("LABEL", ValueKind.RULE_LABEL, "Only rules with these labels.");
   }
 
   private static CommandSpec<Action> importCommand() {
@@ -69,19 +69,19 @@ final class PolicyCommands {
             FILE holds an array of rules, one rule, or documents with apiVersion, kind, metadata and \
             spec or specs, as JSON or YAML. A rule of such a document gets labels from its metadata.
 
-            A rule that says the same as one that is held is not held twice. All rules of a call take \
-            effect together, or none does.""")
+            A rule that equals a stored rule is not added again. All rules of a call take effect \
+            together, or none does.""")
         .argument(
-            ArgumentSpec.required("FILE", ValueKind.FILE, "The rules, or - for standard input."))
+            ArgumentSpec.required(
+                "FILE", ValueKind.FILE, "File with the rules, or - for standard input."))
         .option(
-            OptionSpec.flag(
-                REPLACE, "Replaces every rule whose labels are those of a rule in FILE."))
+            OptionSpec.flag(REPLACE, "Replace every rule with the same labels as a rule in FILE."))
         .option(
             OptionSpec.value(
                     REPLACE_WITH_LABELS,
                     "LABEL",
                     ValueKind.RULE_LABEL,
-                    "Replaces every rule that has these labels.")
+                    "Replace every rule that has these labels.")
                 .repeated());
   }
 
@@ -174,7 +174,7 @@ final class PolicyCommands {
 
   private static void delete(Invocation call) throws IOException {
     if (call.arguments(0).isEmpty() != call.isSet(ALL)) {
-      throw new UsageException("either labels or " + ALL + " is needed");
+      throw new UsageException("either labels or " + ALL + " is required");
     }
     show(call, call.send("DELETE", path(call), null));
   }

@@ -83,7 +83,7 @@ final class PolicyDocuments {
                   name,
                   e.getLocation().getLineNr(),
                   e.getLocation().getColumnNr(),
-                  e.getOriginalMessage().lines().findFirst().orElse("it is not JSON")));
+                  e.getOriginalMessage().lines().findFirst().orElse("not JSON")));
     }
   }
 
@@ -102,7 +102,7 @@ final class PolicyDocuments {
         }
       }
     } catch (YamlEngineException e) {
-      throw new UsageException(name + ": it is not YAML: " + e.getMessage().replace('\n', ' '));
+      throw new UsageException(name + ": not YAML: " + e.getMessage().replace('\n', ' '));
     }
     return values;
   }

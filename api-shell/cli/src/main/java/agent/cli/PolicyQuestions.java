@@ -28,14 +28,14 @@ final class PolicyQuestions {
   static CommandSpec<Action> resolve() {
     return withPeers(
         CommandSpec.command(
-            "resolve", "Says whether a connection is allowed.", call -> ask(call, false)));
+            "resolve", "Checks whether a connection is allowed.", call -> ask(call, false)));
   }
 
   static CommandSpec<Action> trace() {
     return withPeers(
         CommandSpec.command(
             "trace",
-            "Says whether a connection is allowed, and which rules decide.",
+            "Checks whether a connection is allowed, and shows the rules that decide.",
             call -> ask(call, true)));
   }
 
@@ -48,17 +48,17 @@ final class PolicyQuestions {
             OptionSpec.value(TO, "LABEL", ValueKind.LABEL, "Labels of the destination.").repeated())
         .option(
             OptionSpec.value(
-                FROM_ENDPOINT, "ID", ValueKind.ENDPOINT, "Takes the labels of this endpoint."))
+                FROM_ENDPOINT, "ID", ValueKind.ENDPOINT, "Use the labels of this endpoint."))
         .option(
             OptionSpec.value(
-                TO_ENDPOINT, "ID", ValueKind.ENDPOINT, "Takes the labels of this endpoint."))
+                TO_ENDPOINT, "ID", ValueKind.ENDPOINT, "Use the labels of this endpoint."))
         .option(
             OptionSpec.text(PORT, "PORT[/PROTOCOL]", "Destination port, a number or a name.")
                 .withLetter("-p")
                 .repeated())
         .example(
             "agentctl policy " + command.name() + " --from app=web --to app=db --port 5432/TCP",
-            "may web reach the database?");
+            "check whether web may reach the database");
   }
 
   private static void ask(Invocation call, boolean isVerbose) throws IOException {

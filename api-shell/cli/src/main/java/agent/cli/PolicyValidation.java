@@ -25,12 +25,17 @@ final class PolicyValidation {
             "validate", "Checks rules without an agent.", PolicyValidation::validate)
         .details(
             """
-            Each line names the file, the index of the rule, the JSON path, what is wrong there and \
-            what may be meant. All unknown names of a rule are shown, and its first wrong value. \
-            FILE is what 'policy import' takes. Exit code 1 where a rule is wrong.""")
+            Each line names the file, the index of the rule, the JSON path, the error and a suggestion. \
+            All unknown names of a rule are shown, and its first invalid value. FILE has the form \
+            that 'policy import' accepts. Exit code 1 if a rule is invalid.""")
         .argument(
             new ArgumentSpec(
-                "FILE", "Rules, or - for standard input.", true, true, ValueKind.FILE, List.of()));
+                "FILE",
+                "File with the rules, or - for standard input.",
+                true,
+                true,
+                ValueKind.FILE,
+                List.of()));
   }
 
   private static void validate(Invocation call) throws Exception {

@@ -38,8 +38,11 @@ final class PrefilterCommands {
         .argument(ArgumentSpec.several("CIDR", kind, "Prefixes."))
         .option(
             OptionSpec.value(
-                FILE, "FILE", ValueKind.FILE, "Prefixes, one a line, or - for standard input."))
-        .option(OptionSpec.text(REVISION, "NUMBER", "Refuse unless this is the current revision."));
+                FILE,
+                "FILE",
+                ValueKind.FILE,
+                "File with one prefix per line, or - for standard input."))
+        .option(OptionSpec.text(REVISION, "NUMBER", "Fail unless this is the current revision."));
   }
 
   private static void list(Invocation call) throws IOException {
@@ -64,7 +67,7 @@ final class PrefilterCommands {
           .forEach(prefixes::add);
     }
     if (prefixes.isEmpty()) {
-      throw new UsageException("a prefix or " + FILE + " is needed");
+      throw new UsageException("a prefix or " + FILE + " is required");
     }
     final Map<String, Object> body = new LinkedHashMap<>();
     body.put("deny", prefixes);

@@ -22,7 +22,7 @@ final class RequestFile {
     try {
       return Files.readString(Path.of(file));
     } catch (NoSuchFileException e) {
-      throw new UsageException("there is no file '" + file + "'");
+      throw new UsageException("file '" + file + "' does not exist");
     } catch (IOException e) {
       throw new UsageException("cannot read '" + file + "': " + e.getMessage());
     }

@@ -43,9 +43,14 @@ final class ServiceCommands {
             .operation("PUT /service/{id}")
             .option(
                 OptionSpec.value(
-                        FILE, "FILE", ValueKind.FILE, "The spec as JSON; options change it.")
+                        FILE,
+                        "FILE",
+                        ValueKind.FILE,
+                        "Service specification as JSON; options override it.")
                     .withLetter("-f"))
-            .option(OptionSpec.text(FRONTEND, "ADDRESS:PORT", "What clients use."))
+            .option(
+                OptionSpec.text(
+                    FRONTEND, "ADDRESS:PORT", "Address and port that clients connect to."))
             .option(
                 OptionSpec.text(PROTOCOL, "PROTOCOL", "TCP, UDP, SCTP or ANY. Default: ANY.")
                     .among("TCP", "UDP", "SCTP", "ANY"))
@@ -53,23 +58,22 @@ final class ServiceCommands {
                 OptionSpec.text(
                         BACKEND,
                         "ADDRESS:PORT",
-                        "What serves it, with /weight=N and /state=STATE where wanted; for each"
-                            + " backend.")
+                        "Backend, optionally with /weight=N and /state=STATE.")
                     .repeated())
-            .option(OptionSpec.text(AFFINITY, "SECONDS", "How long a client keeps its backend."))
-            .option(OptionSpec.text(NAME, "NAME", "Its name."))
-            .option(OptionSpec.text(NAMESPACE, "NAMESPACE", "The namespace of its name."))
+            .option(OptionSpec.text(AFFINITY, "SECONDS", "Session affinity timeout of a client."))
+            .option(OptionSpec.text(NAME, "NAME", "Name of the service."))
+            .option(OptionSpec.text(NAMESPACE, "NAMESPACE", "Namespace of the service."))
             .option(
                 OptionSpec.text(
                         FORWARDING_MODE,
                         "MODE",
-                        "How packets of clients outside reach backends on other hosts: snat or dsr.")
+                        "Forwarding mode for external clients to backends on other hosts: snat or dsr.")
                     .among("snat", "dsr"))
-            .option(OptionSpec.flag(LOCAL, "Only backends on this node serve it."))
+            .option(OptionSpec.flag(LOCAL, "Use only backends on this node."))
             .example(
                 "agentctl service update 7 --frontend 10.96.0.1:80 --protocol TCP"
                     + " --backend 10.1.0.7:8080 --backend 10.1.0.9:8080/weight=3",
-                "a service with two backends, of which the second gets three quarters"),
+                "create a service with two backends; the second gets three quarters of the connections"),
         withId("delete", "Deletes a service.", ServiceCommands::delete)
             .operation("DELETE /service/{id}"));
   }
@@ -171,7 +175,7 @@ final class ServiceCommands {
       spec.put("frontend-address", address(FRONTEND, call.option(FRONTEND)));
     }
     if (!spec.containsKey("frontend-address")) {
-      throw new UsageException(FRONTEND + " or " + FILE + " is needed");
+      throw new UsageException(FRONTEND + " or " + FILE + " is required");
     }
     if (call.isSet(PROTOCOL)) {
       members(spec, "frontend-address").put("protocol", call.option(PROTOCOL));

@@ -33,9 +33,9 @@ final class StatusCommands {
     return CommandTree.watched(
         CommandSpec.<Action>command(
                 "status", "Shows the status of the agent.", StatusCommands::show)
-            .details("Documents (-o json, yaml, jsonpath) are the answer of GET /healthz.")
+            .details("Documents (-o json, yaml, jsonpath) contain the answer of GET /healthz.")
             .operation("GET /healthz, GET /health")
-            .option(OptionSpec.flag(BRIEF, "Only the states.")));
+            .option(OptionSpec.flag(BRIEF, "Show only the states.")));
   }
 
   static CommandSpec<Action> health() {
@@ -43,7 +43,7 @@ final class StatusCommands {
         CommandSpec.<Action>command(
                 "health", "Shows the health of the agent's modules.", StatusCommands::modules)
             .operation("GET /health")
-            .option(OptionSpec.flag(BRIEF, "Only the levels.")));
+            .option(OptionSpec.flag(BRIEF, "Show only the levels.")));
   }
 
   private static Map<String, String> headers(Invocation call) {

@@ -85,7 +85,7 @@ class BugtoolTest {
         agent
             .err()
             .matches(
-                "Warning: [0-9]+ of its parts could not be collected: errors.txt in it says why\n"),
+                "Warning: [0-9]+ parts could not be collected; see errors.txt in the archive\n"),
         agent.err());
   }
 

@@ -124,7 +124,7 @@ class FormatTest {
   @Test
   void shouldSayWhereAPathLeadsToNothing() {
     agent.output(AgentCtl.FAILURE, "map get m -o jsonpath=.nothing");
-    assertEquals("Error: the answer has nothing at the path\n", agent.err());
+    assertEquals("Error: the answer contains nothing at the path\n", agent.err());
     agent.output(AgentCtl.USAGE_ERROR, "map get m -o jsonpath=.a[");
     assertTrue(agent.err().startsWith("--output: '.a[': "), agent.err());
   }

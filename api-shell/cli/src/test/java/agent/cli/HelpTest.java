@@ -100,7 +100,7 @@ class HelpTest {
         """
         Usage: agentctl endpoint labels [OPTION]... ID
 
-        Shows the labels of an endpoint, or sets the user's.
+        Shows the labels of an endpoint, or sets its user labels.
 
         Arguments:
           ID  [prefix:]id of the endpoint.
@@ -111,11 +111,11 @@ class HelpTest {
         Global options:
           -H, --host ADDRESS   Address of the agent, unix://PATH. Default: AGENT_HOST,
                                or /var/run/agent/agent.sock.
-          -o, --output FORMAT  table, wide (no column is cut), csv, json, yaml or
+          -o, --output FORMAT  table, wide (no truncated columns), csv, json, yaml or
                                jsonpath=PATH. Default: table.
-          --timeout TIME       How long the agent may be silent, such as 500ms, 10s or
-                               2m. Default: 10s, and 30s for a change.
-          -h, --help           Shows this help.
+          --timeout TIME       Response timeout, such as 500ms, 10s or 2m. Default: 10s,
+                               and 30s for a change.
+          -h, --help           Show this help.
 
         Calls GET, PATCH /endpoint/{id}/labels.
         """,
@@ -150,7 +150,7 @@ class HelpTest {
     assertEquals("ID is missing\nTry 'agentctl endpoint get --help'.\n", agent.err());
     agent.output(AgentCtl.USAGE_ERROR, "endpoimt get");
     assertEquals(
-        "there is no command 'endpoimt': did you mean 'endpoint'?\nTry 'agentctl --help'.\n",
+        "unknown command 'endpoimt': did you mean 'endpoint'?\nTry 'agentctl --help'.\n",
         agent.err());
   }
 

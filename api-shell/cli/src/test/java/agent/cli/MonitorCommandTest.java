@@ -20,7 +20,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 @Timeout(60)
 class MonitorCommandTest {
-  private static final String ENDED = "Error: the agent has ended the stream of events\n";
+  private static final String ENDED = "Error: the agent closed the event stream\n";
 
   private EventsFixture fixture;
   private CliFixture agent;
@@ -69,9 +69,9 @@ class MonitorCommandTest {
         agent.output(AgentCtl.FAILURE, "monitor"));
     assertEquals(
         """
-        2 events lost: the datapath emits too many
-        3 events lost: they were not read fast enough
-        1 events lost: they were not read fast enough
+        2 events lost: the datapath emits more than can be read
+        3 events lost: this program reads too slowly
+        1 events lost: this program reads too slowly
         """
             + ENDED,
         agent.err());
@@ -173,7 +173,8 @@ class MonitorCommandTest {
   @Test
   void shouldRefuseTranslationsOfAnAgentThatTellsNone() {
     agent.output(AgentCtl.FAILURE, "monitor --type translation");
-    assertTrue(agent.err().contains("version 9.9.9, which tells no translations"), agent.err());
+    assertTrue(
+        agent.err().contains("version 9.9.9, which does not report translations"), agent.err());
   }
 
   @Test
@@ -283,7 +284,7 @@ class MonitorCommandTest {
     final String line = agent.output(AgentCtl.OK, "monitor --count 1 --drop-reason malformed");
     assertEquals(1, line.lines().count());
     assertTrue(line.contains(" malformed: "), line);
-    assertUsage("--count: 0 is not above 0", "--count 0");
+    assertUsage("--count: 0 is not a positive number", "--count 0");
   }
 
   @Test
@@ -327,14 +328,14 @@ class MonitorCommandTest {
 
   @Test
   void shouldRefuseAFormatThatIsNoStream() {
-    assertUsage("--output: monitor takes table or json", "-o yaml");
+    assertUsage("--output: monitor supports table and json", "-o yaml");
   }
 
   @Test
   void shouldSayThatNoAgentRuns() throws IOException {
     events.close();
     agent.output(AgentCtl.FAILURE, "monitor");
-    assertTrue(agent.err().contains("no agent tells events on "), agent.err());
+    assertTrue(agent.err().contains("no agent serves events on "), agent.err());
   }
 
   /**

@@ -82,7 +82,7 @@ class ObserveCommandTest {
         00:00:09.000000 drop    egress  malformed: 10.1.0.9 (orch:app=client,orch:team=a) -> 10.1.0.7 (shop/web) ICMP, 60 bytes, endpoint 7
         """,
         agent.output(AgentCtl.FAILURE, "observe --follow --verdict dropped"));
-    assertEquals("Error: the agent has ended the stream of events\n", agent.err());
+    assertEquals("Error: the agent closed the event stream\n", agent.err());
     assertEquals(List.of(FLOWS | KEPT_FIRST), events.masks());
     assertShown(1, AgentCtl.FAILURE, "--follow --last 0 --verdict dropped");
     assertShown(2, AgentCtl.FAILURE, "-f --last 1 --verdict dropped");
@@ -194,7 +194,7 @@ class ObserveCommandTest {
     final List<String> two =
         agent.output(AgentCtl.OK, "observe --last 2 --drop-reason malformed").lines().toList();
     assertTrue(two.get(0).contains(":40047 ") && two.get(1).contains(":40049 "), "" + two);
-    assertUsage("--last: -1 is below 0", "--last -1");
+    assertUsage("--last: -1 is negative", "--last -1");
     assertUsage("--last: 'x' is not a whole number", "--last x");
   }
 
@@ -207,8 +207,8 @@ class ObserveCommandTest {
     assertShown(2, "--since 1970-01-01T01:00:07+01:00");
     assertShown(2, "--since 1970-01-01T00:00:07"); // in the zone of the machine
     assertShown(0, "--since 1h");
-    assertUsage("--since: '1970-01-x' is neither a time", "--since 1970-01-x");
-    assertUsage("--since: 'soon' is not a time above 0", "--since soon");
+    assertUsage("--since: '1970-01-x' is neither a duration such as 5m", "--since 1970-01-x");
+    assertUsage("--since: 'soon' is not a positive duration", "--since soon");
   }
 
   @Test
@@ -331,10 +331,10 @@ class ObserveCommandTest {
         ]
         """,
         agent.output(AgentCtl.OK, "observe --summary --to fd00::8 -o json"));
-    assertUsage("--summary: not with --follow", "--summary --follow");
+    assertUsage("--summary: cannot be combined with --follow", "--summary --follow");
     assertUsage("--summary: 'svg' is not one of table, dot, mermaid", "--summary=svg");
-    assertUsage("--summary: dot has no other format", "--summary dot -o json");
-    assertUsage("--output: observe takes table or json", "-o yaml");
+    assertUsage("--summary: dot has no other output format", "--summary dot -o json");
+    assertUsage("--output: observe supports table and json", "-o yaml");
   }
 
   @Test
@@ -405,7 +405,7 @@ class ObserveCommandTest {
     hello().lost(0, 7);
     keptEnd();
     assertShown(0, "");
-    assertEquals("7 events lost: they were not read fast enough\n", agent.err());
+    assertEquals("7 events lost: this program reads too slowly\n", agent.err());
   }
 
   @Test
@@ -419,6 +419,6 @@ class ObserveCommandTest {
   void shouldSayThatAnOlderAgentKeepsNoEvents() {
     events.hello(1, 72);
     agent.output(AgentCtl.FAILURE, "observe");
-    assertTrue(agent.err().contains("has version 9.9.9, which keeps no events"), agent.err());
+    assertTrue(agent.err().contains("has version 9.9.9, which does not keep events"), agent.err());
   }
 }

@@ -363,7 +363,7 @@ class OutputTest {
         output(AgentCtl.OK, "metrics list"));
     output(AgentCtl.USAGE_ERROR, "identity list --endpoints -l a");
     assertEquals(
-        "--endpoints and --labels do not go together\nTry 'agentctl identity list --help'.\n",
+        "--endpoints and --labels cannot be combined\nTry 'agentctl identity list --help'.\n",
         agent.err());
   }
 
@@ -380,7 +380,7 @@ class OutputTest {
     for (final String option : List.of("--family ipv4", "--expire")) {
       output(AgentCtl.USAGE_ERROR, "ip allocate 10.1.0.9 " + option);
       assertTrue(
-          agent.err().startsWith("--family and --expire do not go together with an address\n"));
+          agent.err().startsWith("--family and --expire cannot be combined with an address\n"));
     }
   }
 
@@ -416,9 +416,9 @@ class OutputTest {
   void shouldSayWhichFileCannotBeRead(@TempDir Path directory) {
     output(AgentCtl.USAGE_ERROR, "policy import " + directory.resolve("none"));
     assertEquals(
-        "there is no file '"
+        "file '"
             + directory.resolve("none")
-            + "'\nTry 'agentctl policy import --help'.\n",
+            + "' does not exist\nTry 'agentctl policy import --help'.\n",
         agent.err());
     output(AgentCtl.USAGE_ERROR, "policy import " + directory);
     assertTrue(agent.err().startsWith("cannot read '" + directory + "': "));

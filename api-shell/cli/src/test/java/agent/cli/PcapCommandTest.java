@@ -35,7 +35,7 @@ import org.junit.jupiter.api.io.TempDir;
 /** What {@code agentctl pcap} writes: read byte by byte here, and by the tools of Wireshark. */
 @Timeout(60)
 class PcapCommandTest {
-  private static final String ENDED = "Error: the agent has ended the stream of events\n";
+  private static final String ENDED = "Error: the agent closed the event stream\n";
   private static final IpPacket SYN = Packets.ipv4("10.1.0.9", "10.1.0.7").tcp(43_210, 80).syn();
 
   /** 1970-01-01T00:00:06.000000123Z, which is that of the canned events. */
@@ -247,7 +247,7 @@ class PcapCommandTest {
         .packet(1, 1, "10.1.0.9", "10.1.0.7", bytes(SYN))
         .packet(1, 1, "10.1.0.9", "10.1.0.7", bytes(SYN));
     assertWritten(5, "-e 7");
-    assertEquals("4 events lost: they were not read fast enough\n" + ENDED, agent.err());
+    assertEquals("4 events lost: this program reads too slowly\n" + ENDED, agent.err());
     agent.on(
         "GET /endpoint",
         """
@@ -257,8 +257,8 @@ class PcapCommandTest {
         agent
             .err()
             .startsWith(
-                "endpoint 8: TraceNotification is not Enabled: packets that are forwarded are not"
-                    + " written\n"),
+                "endpoint 8: TraceNotification is not Enabled: forwarded packets are not"
+                    + " captured\n"),
         agent.err());
   }
 
@@ -342,9 +342,9 @@ class PcapCommandTest {
 
   @Test
   void shouldRefuseWhatItCannotDo() throws IOException {
-    assertUsage("--endpoint: the number of an endpoint is wanted", "");
+    assertUsage("--endpoint: must be the number of an endpoint", "");
     assertUsage("--endpoint: 'web' is not a whole number", "--endpoint web");
-    assertUsage("--count: 0 is not above 0", "--endpoint 7 --count 0");
+    assertUsage("--count: 0 is not a positive number", "--endpoint 7 --count 0");
     assertUsage("--duration: '0s' is not a time above 0", "--endpoint 7 --duration 0s");
     agent.on("GET /endpoint/9", 404, "\"id: endpoint 9 does not exist\"");
     agent.output(AgentCtl.FAILURE, "pcap -e 9 -w " + file);

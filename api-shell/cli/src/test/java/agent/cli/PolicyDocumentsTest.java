@@ -124,8 +124,8 @@ class PolicyDocumentsTest {
         "file: line 2, column 5",
         message("[{\"a\":\n  1,,}]").substring(0, "file: line 2, column 5".length()));
     assertTrue(message("{\"a\":1,\"a\":2}").contains("Duplicate"), "names may not repeat");
-    assertTrue(message("[] []").contains("more follows behind the document"));
-    assertTrue(message("a: [").startsWith("file: it is not YAML: "));
+    assertTrue(message("[] []").contains("unexpected text after the document"));
+    assertTrue(message("a: [").startsWith("file: not YAML: "));
     assertTrue(message("a: 1\na: 2\n").contains("uplicate"), "names may not repeat");
   }
 

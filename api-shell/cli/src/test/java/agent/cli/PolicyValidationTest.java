@@ -210,7 +210,7 @@ class PolicyValidationTest {
         "[\n  {\n    \"key\": \"k0\",\n    \"value\": \"v\"\n  }\n]\n",
         agent.output(AgentCtl.OK, "bpf get m -o json --limit 1"));
     agent.output(AgentCtl.FAILURE, "bpf get none");
-    assertEquals("Error: there is no pinned map 'none' under /sys/fs/bpf\n", agent.err());
+    assertEquals("Error: pinned map 'none' does not exist under /sys/fs/bpf\n", agent.err());
     assertEquals(List.of(), agent.requests());
   }
 
@@ -220,7 +220,8 @@ class PolicyValidationTest {
     for (final String line : List.of("bpf list", "bpf get m", "policy validate -")) {
       agent.withInput("[{}]").output(AgentCtl.FAILURE, line);
       assertEquals(
-          "Error: this program has no parts of the agent: start it as 'agentctl'\n", agent.err());
+          "Error: this command requires the libraries of the agent: start it as 'agentctl'\n",
+          agent.err());
     }
   }
 }

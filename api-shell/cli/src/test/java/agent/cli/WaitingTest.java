@@ -70,7 +70,7 @@ class WaitingTest {
           agent.runIn(Map.of(), List.of("-H", socket.toString(), "status", "--timeout", "300ms")));
       assertTrue(
           elapsedMs(startNs) >= 300 && elapsedMs(startNs) < 5000, elapsedMs(startNs) + " ms");
-      assertEquals("Error: the agent did not answer for 300 ms\n", agent.err());
+      assertEquals("Error: the agent did not answer within 300 ms\n", agent.err());
     }
   }
 
@@ -100,7 +100,7 @@ class WaitingTest {
       assertTrue(
           elapsedMs(startNs) >= 400 && elapsedMs(startNs) < 5000, elapsedMs(startNs) + " ms");
       assertEquals(
-          "Error: cannot reach the agent on " + socket + ": it accepted no connection for 400 ms\n",
+          "Error: cannot reach the agent on " + socket + ": no connection accepted within 400 ms\n",
           agent.err());
     } finally {
       for (final SocketChannel client : waiting) {
@@ -116,7 +116,7 @@ class WaitingTest {
         AgentCtl.USAGE_ERROR,
         agent.runWords(List.of("map", "list", "--timeout=" + time)),
         agent::err);
-    assertTrue(agent.err().contains("'" + time + "' is not a time above 0"), agent.err());
+    assertTrue(agent.err().contains("'" + time + "' is not a positive duration"), agent.err());
   }
 
   @ParameterizedTest
@@ -215,7 +215,7 @@ class WaitingTest {
     await(() -> agent.out().contains("m5"));
     agent.on("GET /endpoint/7/log", 404, "\"id: endpoint 7 does not exist\"");
     follow.join();
-    assertEquals("endpoint 7 is gone\n", agent.err());
+    assertEquals("endpoint 7 was removed\n", agent.err());
     assertEquals(
         """
         TIME                      AGE  CODE  STATE  MESSAGE
@@ -237,7 +237,7 @@ class WaitingTest {
     follow.interrupt();
     follow.join();
     agent.output(AgentCtl.FAILURE, "endpoint log 8 --follow");
-    assertFalse(agent.err().contains("is gone"), "it has never been there");
+    assertFalse(agent.err().contains("was removed"), "it has never been there");
   }
 
   @Test

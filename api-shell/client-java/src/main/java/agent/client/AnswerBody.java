@@ -52,7 +52,7 @@ final class AnswerBody extends InputStream {
     }
     final int count = connection.read(bytes, offset, (int) Math.min(length, remaining));
     if (count < 0) {
-      throw new EOFException("the answer broke off");
+      throw new EOFException("the answer was truncated");
     }
     remaining -= count;
     if (remaining == 0) {

@@ -78,7 +78,7 @@ public final class MonitorClient implements AutoCloseable {
     try {
       return UnixHttpConnection.connect(socket, timeout);
     } catch (IOException e) {
-      throw new IOException("no agent tells events on " + socket + ": " + e.getMessage(), e);
+      throw new IOException("no agent serves events on " + socket + ": " + e.getMessage(), e);
     }
   }
 
@@ -89,15 +89,15 @@ public final class MonitorClient implements AutoCloseable {
     channel.write(frame.putInt(mask).flip()); // a new socket takes so few bytes at once
     final ByteBuffer hello = frame(timeout);
     if (hello == null) {
-      throw new IOException("the agent did not answer for " + timeout.toMillis() + " ms");
+      throw new IOException("the agent did not answer within " + timeout.toMillis() + " ms");
     }
     if (hello.getShort(Integer.BYTES) != MonitorStream.HELLO) {
-      throw new IOException("the agent does not speak the protocol of live events");
+      throw new IOException("the peer does not speak the event stream protocol");
     }
     final int spoken = hello.getShort() & 0xffff;
     if (spoken != MonitorStream.VERSION) {
       throw new IOException(
-          "the agent speaks version %d of live events, and this program version %d"
+          "the agent speaks version %d of the event stream protocol, this program version %d"
               .formatted(spoken, MonitorStream.VERSION));
     }
     flowBytes = hello.getShort() & 0xffff;
@@ -111,7 +111,7 @@ public final class MonitorClient implements AutoCloseable {
     keptEvents = knowsKept ? hello.getInt() : 0;
     translationBytes = hello.remaining() >= Short.BYTES ? hello.getShort() & 0xffff : 0;
     if ((mask & MonitorStream.KEPT_FIRST) != 0 && !knowsKept) {
-      throw new IOException("the agent has version " + version + ", which keeps no events");
+      throw new IOException("the agent has version " + version + ", which does not keep events");
     }
   }
 
@@ -344,7 +344,7 @@ public final class MonitorClient implements AutoCloseable {
       final int count = channel.read(in);
       in.flip();
       if (count < 0) {
-        throw new EOFException("the agent has ended the stream of events");
+        throw new EOFException("the agent closed the event stream");
       }
       if (count == 0) {
         final long leftMs = (endNs - System.nanoTime()) / 1_000_000;

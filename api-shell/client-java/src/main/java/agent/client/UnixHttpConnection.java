@@ -75,7 +75,7 @@ final class UnixHttpConnection implements AutoCloseable {
       channel.configureBlocking(false);
       return channel;
     } catch (ClosedChannelException e) {
-      throw new IOException("it accepted no connection for " + seconds(timeout.toMillis()), e);
+      throw new IOException("no connection accepted within " + seconds(timeout.toMillis()), e);
     } catch (InterruptedException e) {
       channel.close();
       Thread.currentThread().interrupt();
@@ -143,7 +143,7 @@ final class UnixHttpConnection implements AutoCloseable {
   private void await(int op) throws IOException {
     key.interestOps(op);
     if (selector.select(timeoutMs) == 0) {
-      throw new IOException("the agent did not answer for " + seconds(timeoutMs));
+      throw new IOException("the agent did not answer within " + seconds(timeoutMs));
     }
     selector.selectedKeys().clear();
   }

@@ -112,7 +112,7 @@ class AnswerFormsTest {
       final InputStream body = client.open("GET", PATH, null);
       assertEquals('a', body.read());
       assertEquals(
-          "the agent did not answer for 1100 ms",
+          "the agent did not answer within 1100 ms",
           assertThrows(IOException.class, body::read).getMessage());
     }
     assertBroken("the agent closed the connection", "");

@@ -215,7 +215,7 @@ class MonitorClientTest {
     final int mask = MonitorStream.DROPS | MonitorStream.KEPT_FIRST;
     final IOException failure =
         assertThrows(IOException.class, () -> MonitorClient.open(socket, mask, LIMIT));
-    assertEquals("the agent has version 9.9.9, which keeps no events", failure.getMessage());
+    assertEquals("the agent has version 9.9.9, which does not keep events", failure.getMessage());
   }
 
   /** A later release appends members to an event, and sends frames of other types. */
@@ -249,7 +249,7 @@ class MonitorClientTest {
           assertThrows(
               IOException.class,
               () -> MonitorClient.open(socket, MonitorStream.DROPS, Duration.ofMillis(50)));
-      assertEquals("the agent did not answer for 50 ms", failure.getMessage());
+      assertEquals("the agent did not answer within 50 ms", failure.getMessage());
     }
   }
 
@@ -341,13 +341,13 @@ class MonitorClientTest {
   void shouldRefuseAnotherVersionAndAnotherProtocol() throws IOException {
     agent.hello(2, 72);
     assertEquals(
-        "the agent speaks version 2 of live events, and this program version 1",
+        "the agent speaks version 2 of the event stream protocol, this program version 1",
         assertThrows(IOException.class, this::open).getMessage());
     agent.close();
     agent = CannedMonitor.start(socket);
     agent.lost(1, 1);
     assertEquals(
-        "the agent does not speak the protocol of live events",
+        "the peer does not speak the event stream protocol",
         assertThrows(IOException.class, this::open).getMessage());
   }
 

@@ -88,12 +88,12 @@ class UnixHttpConnectionTest {
     fillQueue();
     final long startNs = System.nanoTime();
     assertEquals(
-        "it accepted no connection for 300 ms",
+        "no connection accepted within 300 ms",
         assertThrows(IOException.class, () -> UnixHttpConnection.open(socket, SHORT)).getMessage());
     final long ms = (System.nanoTime() - startNs) / 1_000_000;
     assertTrue(ms >= 290 && ms < 5000, ms + " ms");
     assertEquals(
-        "it accepted no connection for 1 s",
+        "no connection accepted within 1 s",
         assertThrows(
                 IOException.class, () -> UnixHttpConnection.open(socket, Duration.ofSeconds(1)))
             .getMessage());
@@ -150,7 +150,7 @@ class UnixHttpConnectionTest {
     try (UnixHttpConnection connection = UnixHttpConnection.open(socket, SHORT);
         SocketChannel _ = listener.accept()) {
       assertEquals(
-          "the agent did not answer for 300 ms",
+          "the agent did not answer within 300 ms",
           assertThrows(IOException.class, () -> connection.write(ByteBuffer.allocate(16 << 20)))
               .getMessage());
     }
@@ -233,7 +233,7 @@ class UnixHttpConnectionTest {
     final UnixHttpConnection connection = UnixHttpConnection.open(socket, Duration.ofSeconds(1));
     try (SocketChannel peer = listener.accept()) {
       assertEquals(
-          "the agent did not answer for 1 s",
+          "the agent did not answer within 1 s",
           assertThrows(IOException.class, connection::read).getMessage());
       peer.write(ByteBuffer.wrap(new byte[] {7}));
       assertEquals(7, connection.read(), "it can be read on");

@@ -69,7 +69,7 @@ public final class LineParser<A> {
             () ->
                 new UsageException(
                     line.commandPath(),
-                    "there is no command '" + word + "'" + Suggestion.of(word, names(group))));
+                    "unknown command '" + word + "'" + Suggestion.of(word, names(group))));
   }
 
   private static <A> List<String> names(CommandSpec<A> group) {
@@ -90,7 +90,7 @@ public final class LineParser<A> {
             .orElseThrow(() -> unknown(line, name));
     if (!option.takesValue()) {
       if (equals >= 0) {
-        throw new UsageException(line.commandPath(), name + " takes no value");
+        throw new UsageException(line.commandPath(), name + " does not accept a value");
       }
       line.addOption(option, "");
       return;
@@ -130,7 +130,7 @@ public final class LineParser<A> {
     }
     if (!rest.hasNext()) {
       throw new UsageException(
-          line.commandPath(), option.name() + " needs a value: " + option.label());
+          line.commandPath(), option.name() + " requires a value: " + option.label());
     }
     return rest.next();
   }
@@ -157,7 +157,7 @@ public final class LineParser<A> {
   private UsageException unknown(ParsedLine<A> line, String word) {
     final List<String> names = optionsOf(line.command()).map(OptionSpec::name).toList();
     return new UsageException(
-        line.commandPath(), "there is no option '" + word + "'" + Suggestion.of(word, names));
+        line.commandPath(), "unknown option '" + word + "'" + Suggestion.of(word, names));
   }
 
   private Stream<OptionSpec> optionsOf(CommandSpec<A> command) {
@@ -168,7 +168,7 @@ public final class LineParser<A> {
     final CommandSpec<A> command = line.command();
     if (command.isGroup()) {
       throw new UsageException(
-          line.commandPath(), "a command is missing: " + String.join(", ", names(command)));
+          line.commandPath(), "missing command: " + String.join(", ", names(command)));
     }
     final List<ArgumentSpec> specs = command.arguments();
     final int given = line.arguments(0).size();
@@ -180,7 +180,7 @@ public final class LineParser<A> {
     final boolean isOpen = !specs.isEmpty() && specs.getLast().isRepeated();
     if (!isOpen && given > specs.size()) {
       throw new UsageException(
-          line.commandPath(), "'" + line.argument(specs.size()) + "' is one argument too many");
+          line.commandPath(), "'" + line.argument(specs.size()) + "': unexpected argument");
     }
     for (int i = 0; i < Math.min(given, specs.size()); i++) {
       checkChoice(line, specs.get(i), line.argument(i));

@@ -67,7 +67,7 @@ public final class AnswerPrinter {
       parser.nextToken();
       final Object value = Tree.read(parser);
       if (parser.nextToken() != null) {
-        throw new StreamReadException(parser, "more follows behind the document");
+        throw new StreamReadException(parser, "unexpected text after the document");
       }
       return value;
     }
@@ -115,7 +115,7 @@ public final class AnswerPrinter {
 
   private void values(Object tree) throws IOException {
     if (!format.template().print(tree, out)) {
-      throw new IOException("the answer has nothing at the path");
+      throw new IOException("the answer contains nothing at the path");
     }
   }
 

@@ -24,7 +24,7 @@ public final class PathTemplate {
   public PathTemplate(String template) {
     isPathAlone = template.indexOf('{') < 0;
     if (template.isBlank()) {
-      throw new IllegalArgumentException("a path is missing, such as .status.state");
+      throw new IllegalArgumentException("missing path, such as .status.state");
     }
     if (isPathAlone) {
       parts.add(new Part("", JsonPath.of(template)));

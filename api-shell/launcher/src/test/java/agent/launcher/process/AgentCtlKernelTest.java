@@ -137,7 +137,7 @@ class AgentCtlKernelTest {
         final Outcome outcome =
             run("endpoint", "list", "--timeout", "1s", "-H", "unix://" + agent.socket());
         assertEquals(1, outcome.exitCode());
-        assertEquals("Error: the agent did not answer for 1 s\n", outcome.err());
+        assertEquals("Error: the agent did not answer within 1 s\n", outcome.err());
         assertEquals("", outcome.out());
       } finally {
         agent.resume();

@@ -90,7 +90,7 @@ final class ApiCall {
     final Matcher length = CONTENT_LENGTH.matcher(head);
     if (length.find()
         && Integer.parseInt(length.group(1)) != body.getBytes(StandardCharsets.UTF_8).length) {
-      throw new IOException("the answer broke off: '" + head + body + "'");
+      throw new IOException("the answer was truncated: '" + head + body + "'");
     }
   }
 }
