@@ -32,7 +32,7 @@ test: deps ## run every test, kernel tests included (as root; CI=true makes a sk
 	@mkdir -p $(dir $(BUILT)) && touch $(BUILT)
 
 test-quick: deps ## run the tests that start no agent and load no program, in a few minutes
-	.build/test-run $(MAVEN) -T 2 -Dquick -pl '!:fuzz' verify
+	.build/test-run $(MAVEN) -T 2 -fae -Dquick -pl '!:fuzz' verify
 
 kernels: deps ## load every program and walk an agent on Debian's stock kernels under emulation (as root; KERNELS="6.1 6.12", or unstable)
 	.ci/kernels $(KERNELS)
