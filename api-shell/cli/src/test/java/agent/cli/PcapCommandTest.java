@@ -345,7 +345,7 @@ class PcapCommandTest {
     assertUsage("--endpoint: must be the number of an endpoint", "");
     assertUsage("--endpoint: 'web' is not a whole number", "--endpoint web");
     assertUsage("--count: 0 is not a positive number", "--endpoint 7 --count 0");
-    assertUsage("--duration: '0s' is not a time above 0", "--endpoint 7 --duration 0s");
+    assertUsage("--duration: '0s' is not a positive duration", "--endpoint 7 --duration 0s");
     agent.on("GET /endpoint/9", 404, "\"id: endpoint 9 does not exist\"");
     agent.output(AgentCtl.FAILURE, "pcap -e 9 -w " + file);
     assertTrue(agent.err().contains("endpoint 9 does not exist"), agent.err());

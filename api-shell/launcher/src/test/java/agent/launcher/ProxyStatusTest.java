@@ -94,20 +94,20 @@ class ProxyStatusTest {
         # HELP agent_proxy_connections Open connections of clients to a proxy
         # TYPE agent_proxy_connections gauge
         agent_proxy_connections{proxy="http"} 0
-        # HELP agent_proxy_connections_refused_total Connections of clients, and to servers for \
-        their requests, that were refused, because no descriptor was free
+        # HELP agent_proxy_connections_refused_total Connections of clients and to servers that \
+        were refused because no descriptor was free
         # TYPE agent_proxy_connections_refused_total counter
         agent_proxy_connections_refused_total{proxy="http"} 0
         # HELP agent_proxy_connections_closed_idle_total Idle connections of clients that were \
         closed to make room for others
         # TYPE agent_proxy_connections_closed_idle_total counter
         agent_proxy_connections_closed_idle_total{proxy="http"} 0
-        # HELP agent_proxy_dns_answers_cut_total DNS answers that were passed on without the \
-        addresses that a limit keeps out of rules
+        # HELP agent_proxy_dns_answers_cut_total DNS answers from which addresses beyond a \
+        limit were removed
         # TYPE agent_proxy_dns_answers_cut_total counter
         agent_proxy_dns_answers_cut_total 0
-        # HELP agent_proxy_access_log_dropped_total HTTP requests that are not in the access log, \
-        since it could not be written
+        # HELP agent_proxy_access_log_dropped_total HTTP requests missing in the access log \
+        because it could not be written
         # TYPE agent_proxy_access_log_dropped_total counter
         agent_proxy_access_log_dropped_total 0
         """,

@@ -199,7 +199,7 @@ class ApiDispatcherTest {
       assertFalse(client.readToEnd().endsWith("]"));
       assertEquals(
           List.of(
-              "WARN api: the answer to GET /map/large was broken off:"
+              "WARN api: the answer to GET /map/large was aborted:"
                   + " map large: walk (all entries): EFAULT"),
           log.take());
     }

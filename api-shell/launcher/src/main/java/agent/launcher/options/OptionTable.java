@@ -413,7 +413,7 @@ public final class OptionTable {
                 "service-table-size",
                 INT,
                 ServiceProxy.TABLE_SIZES.getLast().toString(),
-                "Maximum cells of a Maglev table")
+                "Cells of a Maglev table")
             .withChoices(
                 ServiceProxy.TABLE_SIZES.stream().map(String::valueOf).toArray(String[]::new)),
         served(

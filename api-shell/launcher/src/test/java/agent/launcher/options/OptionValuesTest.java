@@ -90,7 +90,7 @@ class OptionValuesTest {
   void shouldNameWhatIsUnknownOrBad() throws IOException {
     refuses("--no-such: unknown option", "--no-such=1");
     refuses("-x: unknown option", "-x");
-    refuses("eth0: not an option", "eth0");
+    refuses("eth0: unexpected argument", "eth0");
     refuses("--device: missing value", "--device");
     refuses("--mtu: 'big': not a number", "--mtu", "big");
     refuses("--mtu: '65536': not between 0 and 65535", "--mtu=65536");

@@ -85,8 +85,8 @@ class ServedCheckTest {
   @Test
   void shouldSayInWordsOfAnOperatorWhatAnOptionNeeds() {
     assertRefused(
-        "--ipv4-service-range 10.96.0.0/12: needs the load balancer, which this version does not"
-            + " have",
+        "--ipv4-service-range 10.96.0.0/12: requires the load balancer, which this version does not"
+            + " support",
         "--ipv4-service-range=10.96.0.0/12");
     assertRefused(
         "--tunnel geneve: requires the overlay between nodes, which this version does not support",
@@ -125,8 +125,8 @@ class ServedCheckTest {
   void shouldShowASwitchAsItIsGiven() {
     final Map<String, String> shown =
         Map.of(
-            "--enable-ipsec", "--enable-ipsec: needs ",
-            "--enable-ipsec=true", "--enable-ipsec: needs ");
+            "--enable-ipsec", "--enable-ipsec: requires ",
+            "--enable-ipsec=true", "--enable-ipsec: requires ");
     shown.forEach(
         (given, start) -> {
           final String message =

@@ -242,7 +242,7 @@ class ServiceHandlersTest {
   }
 
   @Test
-  void shouldRefuseABackendThatIsThereTwiceAndTooMany() throws IOException {
+  void shouldRefuseDuplicateBackendsAndTooMany() throws IOException {
     final String backend = "{\"ip\":\"10.1.0.7\",\"port\":80}";
     final String frontend = "{\"frontend-address\":{\"ip\":\"10.96.0.1\",\"port\":80}";
     assertRefused(
