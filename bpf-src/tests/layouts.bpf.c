@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
-/* Never loaded. Its BTF contains every struct and enum that Java shares with the programs, for the layout check. */
+/*
+ * Never loaded. Its BTF contains every struct and enum that Java shares with the programs, from which the build writes the
+ * package agent.maps.layout.
+ */
 #include "config/balancer_config.h"
 #include "config/conntrack_sweep.h"
 #include "config/found_socket.h"
@@ -31,7 +34,10 @@
 #include "maps/verdict_map.h"
 #include "maps/watched_address_map.h"
 
+/* A flyweight for a struct, an enum of Java for an enum. */
 #define SHOW(kind, type) kind type layout_##type
+/* An enum whose constants are sizes or places and not the values of one thing: plain numbers in Java. */
+#define NUMBERS(type) enum type numbers_##type
 
 SHOW(struct, conntrack_sweep);
 SHOW(struct, node_config);
@@ -80,40 +86,41 @@ SHOW(struct, translation_event);
 
 SHOW(enum, aggregation_level);
 SHOW(enum, backend_state);
-SHOW(enum, balancer_size);
 SHOW(enum, conntrack_delivery);
 SHOW(enum, redirect_kind);
 SHOW(enum, conntrack_flag);
-SHOW(enum, conntrack_pending);
 SHOW(enum, conntrack_rewrite);
 SHOW(enum, conntrack_side);
-SHOW(enum, conntrack_size);
 SHOW(enum, conntrack_table);
-SHOW(enum, device_size);
 SHOW(enum, drop_reason);
 SHOW(enum, endpoint_option);
-SHOW(enum, endpoint_size);
 SHOW(enum, event_gate);
 SHOW(enum, event_type);
 SHOW(enum, found_socket_flag);
-SHOW(enum, generation_layout);
-SHOW(enum, interface_size);
 SHOW(enum, ipcache_flag);
 SHOW(enum, metrics_direction);
-SHOW(enum, metrics_layout);
 SHOW(enum, policy_direction);
 SHOW(enum, policy_flag);
-SHOW(enum, policy_prefix);
-SHOW(enum, policy_size);
-SHOW(enum, rate_size);
-SHOW(enum, redirect_size);
 SHOW(enum, prefilter_cell);
-SHOW(enum, prefilter_geometry);
 SHOW(enum, prefilter_table);
 SHOW(enum, service_forwarding);
 SHOW(enum, service_gate);
 SHOW(enum, service_scope);
-SHOW(enum, service_size);
 SHOW(enum, socket_counter);
 SHOW(enum, translation_place);
-SHOW(enum, watched_address_size);
+
+NUMBERS(balancer_size);
+NUMBERS(conntrack_pending);
+NUMBERS(conntrack_size);
+NUMBERS(device_size);
+NUMBERS(endpoint_size);
+NUMBERS(generation_layout);
+NUMBERS(interface_size);
+NUMBERS(metrics_layout);
+NUMBERS(policy_prefix);
+NUMBERS(policy_size);
+NUMBERS(prefilter_geometry);
+NUMBERS(rate_size);
+NUMBERS(redirect_size);
+NUMBERS(service_size);
+NUMBERS(watched_address_size);

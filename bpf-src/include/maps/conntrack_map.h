@@ -134,20 +134,20 @@ enum conntrack_rewrite {
  * Arrays of two are indexed by enum conntrack_side.
  */
 struct conntrack_entry {
-	__u64 expires_ns; /* CLOCK_MONOTONIC */
-	__u64 generation;
-	__u16 party[2];
-	__u32 flags;
-	__u16 delivery_index[2];
+	__u64 expires_ns;         /* CLOCK_MONOTONIC */
+	__u64 generation;         /* sum of both sides, under which policy decided */
+	__u16 party[2];           /* endpoint id, or shard of an outside address: CONNTRACK_OUTSIDE_LOW, _HIGH */
+	__u32 flags;              /* enum conntrack_flag */
+	__u16 delivery_index[2];  /* as the kind says */
 	__u8 delivery_kind[2];    /* enum conntrack_delivery, enum conntrack_delivery_part */
 	__u8 drop_reason;         /* enum drop_reason of a denied flow */
 	__u8 rewrite;             /* enum conntrack_rewrite */
 	__u8 rewrite_address[16]; /* an IPv4 address is in the first four bytes */
-	__be16 rewrite_port_be;
-	__u16 rewrite_checksum; /* what the checksums gain by the address, folded */
-	__u16 acknowledged[2];  /* TCP: upper half of the last acknowledgement number that the side sent */
-	__u32 pending[2];       /* sent by this side: bits as in enum conntrack_pending */
-	__u64 packets[2];       /* sent by this side; counted only with ConntrackAccounting */
+	__be16 rewrite_port_be;   /* 0: the port stays as it is */
+	__u16 rewrite_checksum;   /* what the checksums gain by the address, folded */
+	__u16 acknowledged[2];    /* TCP: upper half of the last acknowledgement number that the side sent */
+	__u32 pending[2];         /* sent by this side: bits as in enum conntrack_pending */
+	__u64 packets[2];         /* sent by this side; counted only with ConntrackAccounting */
 	__u64 bytes[2];
 	__u32 identity[2];
 	__u32 service_id;         /* 0: no service */

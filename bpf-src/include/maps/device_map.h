@@ -14,7 +14,7 @@ enum device_size {
 
 /* An address that is zero: flows of its family keep the address of their endpoint. */
 struct device_entry {
-	__u32 state;
+	__u32 state; /* DEVICE_GUARDED */
 	__u8 ipv4[4];
 	__u8 ipv6[16];
 };

@@ -18,7 +18,7 @@ enum early_fragment_state {
 
 /* A program that has changed the state to EARLY_BUSY owns the other fields until it changes it again. */
 struct early_fragment {
-	__u32 state;
+	__u32 state; /* enum early_fragment_state */
 	__u32 owner; /* early_owner_of() */
 	__u64 since_ns;
 	struct fragment6_key datagram; /* as that of fragment_numbers */

@@ -77,8 +77,8 @@ struct {
  * to others alone, and a prefix of n bits raises the 2^(32-n) or 2^(128-n) shards under it, at most all.
  */
 enum generation_layout {
-	GENERATION_OWNER_SHIFT = 32,
-	GENERATION_OUTSIDE = 65536,
+	GENERATION_OWNER_SHIFT = 32, /* lowest bit that counts owners */
+	GENERATION_OUTSIDE = 65536,  /* index of the first shard of outside addresses; endpoint ids are below it */
 	GENERATIONS_MAX = 131072,
 };
 

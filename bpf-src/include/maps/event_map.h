@@ -29,10 +29,10 @@ enum translation_place {
 
 struct flow_event {
 	__u64 timestamp_ns; /* CLOCK_MONOTONIC */
-	__u8 type;
-	__u8 reason;    /* enum drop_reason; 0 for an allowed verdict or a trace */
-	__u8 direction; /* enum metrics_direction */
-	__u8 family;    /* 4 or 6 */
+	__u8 type;          /* enum event_type */
+	__u8 reason;        /* enum drop_reason; 0 for an allowed verdict or a trace */
+	__u8 direction;     /* enum metrics_direction */
+	__u8 family;        /* 4 or 6 */
 	__u8 protocol;
 	__u8 tcp_flags;
 	__u16 endpoint_id; /* endpoint of the program; 0 for the host program */
@@ -56,9 +56,9 @@ _Static_assert(sizeof(struct flow_event) == 72, "flow_event");
  */
 struct translation_event {
 	__u64 timestamp_ns; /* CLOCK_MONOTONIC */
-	__u8 type;
-	__u8 place;  /* enum translation_place */
-	__u8 family; /* of all three addresses: 4 or 6 */
+	__u8 type;          /* EVENT_TRANSLATION */
+	__u8 place;         /* enum translation_place */
+	__u8 family;        /* of all three addresses: 4 or 6 */
 	__u8 protocol;
 	__u16 endpoint_id; /* whose flow it is; 0: a socket's, or that of a client outside */
 	__u8 reserved[2];

@@ -15,7 +15,7 @@
 struct fragment4_key {
 	__be32 source_address;
 	__be32 destination_address;
-	__be16 id_be;
+	__be16 id_be; /* identification */
 	__u8 protocol;
 	__u8 reserved;
 };
@@ -24,7 +24,7 @@ _Static_assert(sizeof(struct fragment4_key) == 12, "fragment4_key");
 struct fragment6_key {
 	__u8 source_address[16];
 	__u8 destination_address[16];
-	__be32 id_be;
+	__be32 id_be; /* identification */
 	__u8 protocol;
 	__u8 reserved[3];
 };

@@ -29,7 +29,7 @@ _Static_assert(sizeof(struct ipcache6_key) == 20, "ipcache6_key");
 struct ipcache_entry {
 	__u32 identity;
 	__u16 endpoint_id; /* 0: not an endpoint of this node */
-	__u16 flags;
+	__u16 flags;       /* enum ipcache_flag */
 };
 _Static_assert(sizeof(struct ipcache_entry) == 8, "ipcache_entry");
 

@@ -15,8 +15,8 @@ enum metrics_direction {
 
 /* Index: direction << METRICS_REASON_BITS | drop reason. */
 enum metrics_layout {
-	METRICS_REASON_BITS = 8,
-	METRICS_DIRECTIONS = 3, /* number of values of enum metrics_direction */
+	METRICS_REASON_BITS = 8, /* of an index, its lowest */
+	METRICS_DIRECTIONS = 3,  /* number of values of enum metrics_direction */
 };
 
 struct metrics_entry {

@@ -15,8 +15,8 @@ enum policy_size {
 
 /* Seen from the endpoint: ingress is traffic to it, egress is traffic from it. */
 enum policy_direction {
-	POLICY_INGRESS = 0,
-	POLICY_EGRESS = 1,
+	POLICY_INGRESS = 0, /* to the endpoint */
+	POLICY_EGRESS = 1,  /* from the endpoint */
 };
 
 enum policy_flag {
@@ -33,17 +33,18 @@ enum policy_flag {
  */
 struct policy_key {
 	__u32 prefix_length;
-	__u32 identity;
-	__u8 direction;
+	__u32 identity; /* of the peer; 0: any */
+	__u8 direction; /* enum policy_direction */
 	__u8 protocol;
-	__be16 port_be;
+	__be16 port_be; /* of the responder, or an ICMP message type */
 };
 _Static_assert(sizeof(struct policy_key) == 12, "policy_key");
 
+/* Prefix lengths of policy keys. */
 enum policy_prefix {
-	POLICY_PREFIX_IDENTITY = 40,
-	POLICY_PREFIX_PROTOCOL = 48,
-	POLICY_PREFIX_PORT = 64,
+	POLICY_PREFIX_IDENTITY = 40, /* identity and direction */
+	POLICY_PREFIX_PROTOCOL = 48, /* also the protocol */
+	POLICY_PREFIX_PORT = 64,     /* also the port; down to 49: a range of ports */
 };
 
 /* The proxies that flows are sent to (maps/redirect_map.h). */
@@ -54,7 +55,7 @@ enum redirect_kind {
 };
 
 struct policy_entry {
-	__u8 flags;
+	__u8 flags; /* enum policy_flag */
 	__u8 reserved;
 	__u16 redirect; /* enum redirect_kind, with POLICY_FLAG_REDIRECT */
 };

@@ -24,7 +24,7 @@ public final class EndpointShares implements ConntrackGc.Usage, AutoCloseable {
   private final FlowUsageArray usage;
   private final int[] capacity;
   private final int[] openedBefore;
-  private final int[] openedInRound = new int[FlowUsageFlyweight.TABLES];
+  private final int[] openedInRound = new int[FlowUsageFlyweight.OPENED_COUNT];
   private final AtomicLongArray overflowedBefore;
   private long overflowedAtStart;
   private long overflowLeft;
@@ -62,7 +62,7 @@ public final class EndpointShares implements ConntrackGc.Usage, AutoCloseable {
   @Override
   public boolean isPressing() {
     boolean isPressing = !isCounted;
-    for (int table = 0; table < FlowUsageFlyweight.TABLES; table++) {
+    for (int table = 0; table < FlowUsageFlyweight.OPENED_COUNT; table++) {
       final int opened = usage.opened(FlowUsageArray.NODE, table) - openedInRound[table];
       isPressing |= Integer.compareUnsigned(opened, capacity[table] / PRESSING_PART) > 0;
     }
@@ -71,7 +71,7 @@ public final class EndpointShares implements ConntrackGc.Usage, AutoCloseable {
 
   @Override
   public void onSweepStart(int table) {
-    if (table >= FlowUsageFlyweight.TABLES) {
+    if (table >= FlowUsageFlyweight.OPENED_COUNT) {
       if (overflowSweeps++ == 0) {
         overflowedAtStart = usage.overflowed(FlowUsageArray.NODE);
       }
@@ -88,7 +88,7 @@ public final class EndpointShares implements ConntrackGc.Usage, AutoCloseable {
 
   @Override
   public void onSweepEnd(int table, long left) {
-    if (table >= FlowUsageFlyweight.TABLES) {
+    if (table >= FlowUsageFlyweight.OPENED_COUNT) {
       overflowLeft += left;
       overflowSweepsDone++;
       return;

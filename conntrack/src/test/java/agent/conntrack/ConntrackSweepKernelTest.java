@@ -137,7 +137,10 @@ class ConntrackSweepKernelTest {
       table.foundKey().clear().protocol(UDP).highAddress(OUTSIDE).highPort(53);
       table.foundKey().lowAddress(isFirst ? WORKLOAD : NODE).lowPort(isFirst ? port : 1000 + port);
       expire(table.found(), Long.MAX_VALUE);
-      table.found().rewriteAddress(isFirst ? NODE : WORKLOAD).service(0, openedAt);
+      table
+          .found()
+          .rewriteAddress((long) (isFirst ? NODE : WORKLOAD) << Integer.SIZE, 0)
+          .serviceGeneration(openedAt);
       masqueraded(table.found(), isFirst, port);
       if (isFirst ? hasFirst : hasSecond) {
         assertEquals(0, table.put());

@@ -59,15 +59,15 @@ public class ConntrackLayoutBenchmark {
     entry.wrap(entryBuffer, 0);
     return entry.expiresNs()
         + entry.generation()
-        + entry.endpointId(0)
-        + entry.endpointId(1)
+        + ConntrackEntries.endpointId(entry, 0)
+        + ConntrackEntries.endpointId(entry, 1)
         + entry.flags()
         + entry.identity(0)
         + entry.identity(1)
-        + entry.packets(0)
-        + entry.packets(1)
-        + entry.bytes(0)
-        + entry.bytes(1);
+        + ConntrackEntries.packets(entry, 0)
+        + ConntrackEntries.packets(entry, 1)
+        + ConntrackEntries.bytes(entry, 0)
+        + ConntrackEntries.bytes(entry, 1);
   }
 
   /** Writes a whole entry. */
@@ -77,7 +77,8 @@ public class ConntrackLayoutBenchmark {
     flow++;
     entry.wrap(entryBuffer, 0).clear().expiresNs(flow).generation(flow).flags(0);
     entry.party(0, 1).party(1, 2).identity(0, 1000).identity(1, 1001);
-    entry.delivery(0, ConntrackDelivery.TO_PEER, 1).delivery(1, ConntrackDelivery.TO_PEER, 2);
+    entry.deliveryKind(0, ConntrackDelivery.TO_PEER.number()).deliveryIndex(0, 1);
+    entry.deliveryKind(1, ConntrackDelivery.TO_PEER.number()).deliveryIndex(1, 2);
     return entry.packets(0, flow).packets(1, flow).bytes(0, flow).bytes(1, flow);
   }
 }

@@ -10,6 +10,7 @@ import static agent.maps.layout.ConntrackFlag.SEEN_RST;
 
 import agent.maps.layout.Conntrack4KeyFlyweight;
 import agent.maps.layout.Conntrack6KeyFlyweight;
+import agent.maps.layout.ConntrackEntries;
 import agent.maps.layout.ConntrackEntryFlyweight;
 import agent.maps.layout.ConntrackFlag;
 import org.agrona.MutableDirectBuffer;
@@ -42,8 +43,8 @@ final class ConntrackFormat implements MapFormat {
     final ConntrackEntryFlyweight entry = new ConntrackEntryFlyweight().wrap(value, valueOffset);
     final int initiator = initiator(entry);
     appendTuple(out, key, keyOffset, initiator == 1, " -> ");
-    final boolean from = entry.endpointId(initiator) != 0;
-    final boolean to = entry.endpointId(1 - initiator) != 0;
+    final boolean from = ConntrackEntries.endpointId(entry, initiator) != 0;
+    final boolean to = ConntrackEntries.endpointId(entry, 1 - initiator) != 0;
     if (from || to) {
       out.append(from && to ? " local" : from ? " out" : " in");
     }
@@ -120,15 +121,21 @@ final class ConntrackFormat implements MapFormat {
     out.append((char) ('0' + expiresMs / 100 % 10)).append(" s, identities ");
     FieldText.unsigned(out, entry.identity(first));
     FieldText.unsigned(out.append(" -> "), entry.identity(second));
-    out.append(", endpoints ").append(entry.endpointId(first));
-    out.append(" -> ").append(entry.endpointId(second));
+    out.append(", endpoints ").append(ConntrackEntries.endpointId(entry, first));
+    out.append(" -> ").append(ConntrackEntries.endpointId(entry, second));
     out.append(", generation ").append(Long.toUnsignedString(entry.generation()));
-    if (entry.isRelayed()) {
+    if (ConntrackEntries.isRelayed(entry)) {
       out.append(", relayed");
       return;
     }
-    out.append(", packets ").append(entry.packets(first)).append('/').append(entry.packets(second));
-    out.append(", bytes ").append(entry.bytes(first)).append('/').append(entry.bytes(second));
+    out.append(", packets ")
+        .append(ConntrackEntries.packets(entry, first))
+        .append('/')
+        .append(ConntrackEntries.packets(entry, second));
+    out.append(", bytes ")
+        .append(ConntrackEntries.bytes(entry, first))
+        .append('/')
+        .append(ConntrackEntries.bytes(entry, second));
   }
 
   private static String state(ConntrackEntryFlyweight entry) {

@@ -26,13 +26,13 @@ final class EndpointRatesFormat implements MapFormat {
       MutableDirectBuffer value,
       int valueOffset) {
     final EndpointRatesFlyweight rate = new EndpointRatesFlyweight().wrap(value, valueOffset);
-    out.append("events suppressed ").append(Long.toUnsignedString(rate.eventsSuppressed()));
-    out.append(" fragments overflowed ").append(Long.toUnsignedString(rate.fragmentsOverflowed()));
+    out.append("events suppressed ").append(Long.toUnsignedString(rate.events().exceeded()));
+    out.append(" fragments overflowed ").append(Long.toUnsignedString(rate.fragments().exceeded()));
   }
 
   @Override
   public boolean present(MutableDirectBuffer value, int valueOffset) {
     final EndpointRatesFlyweight rate = new EndpointRatesFlyweight().wrap(value, valueOffset);
-    return rate.eventsSuppressed() != 0 || rate.fragmentsOverflowed() != 0;
+    return rate.events().exceeded() != 0 || rate.fragments().exceeded() != 0;
   }
 }

@@ -25,8 +25,8 @@ final class FlowUsageFormat implements MapFormat {
       MutableDirectBuffer value,
       int valueOffset) {
     final FlowUsageFlyweight usage = new FlowUsageFlyweight().wrap(value, valueOffset);
-    for (int table = 0; table < FlowUsageFlyweight.TABLES; table++) {
-      final int entries = usage.entries(table);
+    for (int table = 0; table < FlowUsageFlyweight.OPENED_COUNT; table++) {
+      final int entries = usage.opened(table) - usage.credit(table);
       if (entries != 0) {
         out.append(ConntrackTable.values()[table].name().toLowerCase(Locale.ROOT)).append(' ');
         FieldText.unsigned(out, entries);
@@ -40,8 +40,8 @@ final class FlowUsageFormat implements MapFormat {
   public boolean present(MutableDirectBuffer value, int valueOffset) {
     final FlowUsageFlyweight usage = new FlowUsageFlyweight().wrap(value, valueOffset);
     boolean isUsed = usage.overflowed() != 0;
-    for (int table = 0; table < FlowUsageFlyweight.TABLES; table++) {
-      isUsed |= usage.entries(table) != 0;
+    for (int table = 0; table < FlowUsageFlyweight.OPENED_COUNT; table++) {
+      isUsed |= usage.opened(table) - usage.credit(table) != 0;
     }
     return isUsed;
   }

@@ -76,7 +76,7 @@ final class PrefilterSlotFormat implements MapFormat {
         if (slot < PrefilterGeometry.FIRST_ENTRY) {
           buckets(out, slot * WORDS, words);
         } else {
-          FieldText.ipv6(out, words.word(0), words.word(1));
+          FieldText.ipv6(out, words.words(0), words.words(1));
           out.append('/').append(length(words));
         }
       }
@@ -88,18 +88,18 @@ final class PrefilterSlotFormat implements MapFormat {
     final PrefilterSlotFlyweight words = new PrefilterSlotFlyweight().wrap(value, valueOffset);
     long all = 0;
     for (int i = 0; i < WORDS; i++) {
-      all |= words.word(i);
+      all |= words.words(i);
     }
     return all != 0;
   }
 
   private static void prefix(StringBuilder out, PrefilterSlotFlyweight words) {
-    if (words.word(FAMILY_WORD) == IPV4) {
-      FieldText.ipv4(out, (int) words.word(1));
+    if (words.words(FAMILY_WORD) == IPV4) {
+      FieldText.ipv4(out, (int) words.words(1));
     } else {
-      FieldText.ipv6(out, words.word(0), words.word(1));
+      FieldText.ipv6(out, words.words(0), words.words(1));
     }
-    out.append('/').append(words.word(LENGTH_WORD));
+    out.append('/').append(words.words(LENGTH_WORD));
   }
 
   private static void address(StringBuilder out, int cell) {
@@ -109,8 +109,8 @@ final class PrefilterSlotFormat implements MapFormat {
   private static void blocks(StringBuilder out, int first, PrefilterSlotFlyweight words) {
     String separator = "";
     for (int i = 0; i < WORDS; i++) {
-      if ((words.word(i) & PrefilterGeometry.BLOCK_OF_TWO) != 0) {
-        final long one = words.word(i);
+      if ((words.words(i) & PrefilterGeometry.BLOCK_OF_TWO) != 0) {
+        final long one = words.words(i);
         final long other = one >>> 2 * PrefilterGeometry.BLOCK_BITS;
         prefix(out.append(separator), first + i, one);
         if (((one ^ other) & (1L << 2 * PrefilterGeometry.BLOCK_BITS) - 1) != 0) {
@@ -119,8 +119,8 @@ final class PrefilterSlotFormat implements MapFormat {
         separator = ", ";
         continue;
       }
-      final int cells = (int) words.word(i);
-      int leaf = (int) (words.word(i) >>> Integer.SIZE);
+      final int cells = (int) words.words(i);
+      int leaf = (int) (words.words(i) >>> Integer.SIZE);
       for (int bit = 0; bit < PrefilterGeometry.CELLS_PER_BLOCK; bit++) {
         if ((cells >>> bit & 1) != 0) {
           address(out.append(separator), (first + i) * PrefilterGeometry.CELLS_PER_BLOCK + bit);
@@ -146,7 +146,7 @@ final class PrefilterSlotFormat implements MapFormat {
     int octet = 0;
     while (octet < WORDS * Long.SIZE) {
       final int from = octet;
-      while (octet < WORDS * Long.SIZE && (words.word(octet / Long.SIZE) >>> octet & 1) != 0) {
+      while (octet < WORDS * Long.SIZE && (words.words(octet / Long.SIZE) >>> octet & 1) != 0) {
         octet++;
       }
       if (octet > from) {
@@ -163,7 +163,7 @@ final class PrefilterSlotFormat implements MapFormat {
   private static void buckets(StringBuilder out, int first, PrefilterSlotFlyweight words) {
     String separator = "";
     for (int i = 0; i < WORDS; i++) {
-      final long entries = words.word(i);
+      final long entries = words.words(i);
       if (entries != 0) {
         FieldText.unsigned(out.append(separator).append("bucket "), first + i);
         FieldText.unsigned(out.append(" entries "), (int) entries);
@@ -174,8 +174,8 @@ final class PrefilterSlotFormat implements MapFormat {
   }
 
   private static int length(PrefilterSlotFlyweight words) {
-    final long high = words.word(0) ^ words.word(2);
-    final long low = words.word(1) ^ words.word(3);
+    final long high = words.words(0) ^ words.words(2);
+    final long low = words.words(1) ^ words.words(3);
     return high != 0 ? Long.numberOfLeadingZeros(high) : Long.SIZE + Long.numberOfLeadingZeros(low);
   }
 }

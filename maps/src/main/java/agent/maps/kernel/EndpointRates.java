@@ -2,6 +2,7 @@ package agent.maps.kernel;
 
 import agent.bindings.MappedMemory;
 import agent.maps.layout.EndpointRatesFlyweight;
+import agent.maps.layout.ShareRateFlyweight;
 import org.agrona.concurrent.UnsafeBuffer;
 
 /**
@@ -42,7 +43,7 @@ public final class EndpointRates implements AutoCloseable {
       try (MappedMemory memory = MappedMemory.map(map.fd(), 0, length, false)) {
         final UnsafeBuffer buffer = new UnsafeBuffer(memory.address(), length);
         for (int offset = 0; offset < length; offset += EndpointRatesFlyweight.LENGTH) {
-          sum += buffer.getLong(offset + rate + EndpointRatesFlyweight.EXCEEDED_OFFSET);
+          sum += buffer.getLong(offset + rate + ShareRateFlyweight.EXCEEDED_OFFSET);
         }
       }
     }

@@ -28,7 +28,7 @@ public final class FlowUsageArray implements AutoCloseable {
     length = map.maxEntries();
     memory = MappedMemory.map(map.fd(), 0, length * FlowUsageFlyweight.LENGTH, true);
     buffer = new UnsafeBuffer(memory.address(), length * FlowUsageFlyweight.LENGTH);
-    credits = new int[length * FlowUsageFlyweight.TABLES];
+    credits = new int[length * FlowUsageFlyweight.OPENED_COUNT];
     for (int i = 0; i < credits.length; i++) {
       credits[i] = buffer.getInt(creditAt(i));
     }
@@ -53,7 +53,7 @@ public final class FlowUsageArray implements AutoCloseable {
 
   /** Sets what {@link #opened} is less by than the number of entries. */
   public synchronized void credit(int endpointId, int table, int value) {
-    final int index = endpointId * FlowUsageFlyweight.TABLES + table;
+    final int index = endpointId * FlowUsageFlyweight.OPENED_COUNT + table;
     credits[index] = value;
     buffer.putIntVolatile(creditAt(index), value);
   }
@@ -68,7 +68,9 @@ public final class FlowUsageArray implements AutoCloseable {
    */
   public synchronized int repair(int from, int to) {
     int repaired = 0;
-    for (int i = from * FlowUsageFlyweight.TABLES; i < to * FlowUsageFlyweight.TABLES; i++) {
+    for (int i = from * FlowUsageFlyweight.OPENED_COUNT;
+        i < to * FlowUsageFlyweight.OPENED_COUNT;
+        i++) {
       if (buffer.getInt(creditAt(i)) != credits[i]) {
         buffer.putIntVolatile(creditAt(i), credits[i]);
         repaired++;
@@ -83,9 +85,9 @@ public final class FlowUsageArray implements AutoCloseable {
 
   private static int creditAt(int index) {
     return at(
-        index / FlowUsageFlyweight.TABLES,
+        index / FlowUsageFlyweight.OPENED_COUNT,
         FlowUsageFlyweight.CREDIT_OFFSET,
-        index % FlowUsageFlyweight.TABLES);
+        index % FlowUsageFlyweight.OPENED_COUNT);
   }
 
   /** Returns the entries that the program of the sweep has counted. */

@@ -6,7 +6,7 @@ import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 
 /** Writes raw BTF type by type, independently of the reader. */
-final class BtfBuilder {
+public final class BtfBuilder {
   private static final int KIND_FLAG = 1 << 31;
 
   private final ByteArrayOutputStream strings = new ByteArrayOutputStream();
@@ -14,7 +14,7 @@ final class BtfBuilder {
   private final ByteOrder order;
   private int lastId;
 
-  BtfBuilder() {
+  public BtfBuilder() {
     this(ByteOrder.LITTLE_ENDIAN);
   }
 
@@ -37,7 +37,8 @@ final class BtfBuilder {
   /**
    * Writes one type; the values follow the three common words. A String is replaced by its offset.
    */
-  int type(int kind, boolean flag, int length, String name, int sizeOrType, Object... values) {
+  public int type(
+      int kind, boolean flag, int length, String name, int sizeOrType, Object... values) {
     types.putInt(string(name));
     types.putInt(kind << 24 | length | (flag ? KIND_FLAG : 0));
     types.putInt(sizeOrType);
@@ -47,19 +48,19 @@ final class BtfBuilder {
     return ++lastId;
   }
 
-  int integer(String name, int size) {
+  public int integer(String name, int size) {
     return type(1, false, 0, name, size, size * 8);
   }
 
-  int typedef(String name, int type) {
+  public int typedef(String name, int type) {
     return type(8, false, 0, name, type);
   }
 
-  int array(int element, int count) {
+  public int array(int element, int count) {
     return type(3, false, 0, "", 0, element, element, count);
   }
 
-  byte[] build() {
+  public byte[] build() {
     final byte[] text = strings.toByteArray();
     final ByteBuffer raw = ByteBuffer.allocate(24 + types.position() + text.length).order(order);
     raw.putShort((short) 0xeb9f).put((byte) 1).put((byte) 0).putInt(24);
@@ -68,7 +69,7 @@ final class BtfBuilder {
     return raw.array();
   }
 
-  Btf btf() {
+  public Btf btf() {
     return Btf.parse(build());
   }
 }

@@ -7,10 +7,10 @@ import java.io.InputStream;
 import java.io.UncheckedIOException;
 
 /** Reads the objects that the build of bpf-src adds to the class path. */
-final class ShippedObjects {
+public final class ShippedObjects {
   private ShippedObjects() {}
 
-  static ElfObject read(String name) {
+  public static ElfObject read(String name) {
     final String path = "/bpf/" + name + ".bpf.o";
     try (InputStream stream = ShippedObjects.class.getResourceAsStream(path)) {
       assertNotNull(stream, path + " is not on the class path");

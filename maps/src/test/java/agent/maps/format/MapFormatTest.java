@@ -34,6 +34,7 @@ import agent.maps.layout.PortUsageFlyweight;
 import agent.maps.layout.PrefilterTable;
 import agent.maps.layout.RedirectSocketFlyweight;
 import agent.maps.layout.RedirectSocketKeyFlyweight;
+import agent.maps.layout.ShareRateFlyweight;
 import java.net.Inet6Address;
 import java.net.InetAddress;
 import java.nio.ByteBuffer;
@@ -327,6 +328,7 @@ class MapFormatTest {
         .hostMac(0x0a0b_0c0d_0e0fL)
         .options(EndpointOption.CONNTRACK.number() | EndpointOption.POLICY_AUDIT_MODE.number())
         .aggregation(AggregationLevel.MEDIUM.number())
+        .hasIpv4(true)
         .ipv4(0x0a000002)
         .policyId(3);
     assertTrue(MapFormats.ENDPOINTS.present(value, 0));
@@ -335,7 +337,7 @@ class MapFormatTest {
         "interface 7 identity 2031 mac 02:00:5e:10:20:30 host-mac 0a:0b:0c:0d:0e:0f ipv4 10.0.0.2"
             + " policy 3 options [conntrack,policy-audit-mode] aggregation medium",
         valueText(MapFormats.ENDPOINTS));
-    new EndpointEntryFlyweight().wrap(value, 0).clear().ipv6(0xfd00L << 48, 2);
+    new EndpointEntryFlyweight().wrap(value, 0).clear().hasIpv6(true).ipv6(0xfd00L << 48, 2);
     assertEquals(
         "interface 0 identity 0 mac 00:00:00:00:00:00 host-mac 00:00:00:00:00:00 ipv6 fd00::2"
             + " policy 0 options [] aggregation none",
@@ -395,16 +397,15 @@ class MapFormatTest {
   void shouldFormatWhatWasLimitedForAnEndpoint() {
     key.putInt(0, 12);
     value.setMemory(0, EndpointRatesFlyweight.LENGTH, (byte) 0);
-    value.putInt(EndpointRatesFlyweight.COUNT_OFFSET, 5);
+    value.putInt(ShareRateFlyweight.COUNT_OFFSET, 5);
     assertFalse(MapFormats.ENDPOINT_RATES.present(value, 0));
-    value.putLong(EndpointRatesFlyweight.EVENTS_OFFSET + EndpointRatesFlyweight.EXCEEDED_OFFSET, 7);
+    value.putLong(EndpointRatesFlyweight.EVENTS_OFFSET + ShareRateFlyweight.EXCEEDED_OFFSET, 7);
     assertTrue(MapFormats.ENDPOINT_RATES.present(value, 0));
     assertEquals("endpoint 12", keyText(MapFormats.ENDPOINT_RATES));
     assertEquals(
         "events suppressed 7 fragments overflowed 0", valueText(MapFormats.ENDPOINT_RATES));
     value.setMemory(0, EndpointRatesFlyweight.LENGTH, (byte) 0);
-    value.putLong(
-        EndpointRatesFlyweight.FRAGMENTS_OFFSET + EndpointRatesFlyweight.EXCEEDED_OFFSET, 3);
+    value.putLong(EndpointRatesFlyweight.FRAGMENTS_OFFSET + ShareRateFlyweight.EXCEEDED_OFFSET, 3);
     assertTrue(MapFormats.ENDPOINT_RATES.present(value, 0));
     assertEquals(
         "events suppressed 0 fragments overflowed 3", valueText(MapFormats.ENDPOINT_RATES));

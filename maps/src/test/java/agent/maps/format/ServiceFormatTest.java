@@ -53,9 +53,12 @@ class ServiceFormatTest {
         .protocol(17);
     new ServiceEntryFlyweight().wrap(value, 0).serviceId(7).slots(3).affinityS(600);
     assertText(text + " UDP", "service 7 slots 3 affinity 600s", MapFormats.SERVICES);
-    new ServiceEntryFlyweight().wrap(value, 0).forwarding(ServiceForwarding.DSR);
+    new ServiceEntryFlyweight().wrap(value, 0).forwarding(ServiceForwarding.DSR.number());
     assertText(text + " UDP", "service 7 slots 3 affinity 600s dsr", MapFormats.SERVICES);
-    new ServiceEntryFlyweight().wrap(value, 0).forwarding(ServiceForwarding.SNAT).affinityS(9);
+    new ServiceEntryFlyweight()
+        .wrap(value, 0)
+        .forwarding(ServiceForwarding.SNAT.number())
+        .affinityS(9);
     assertText(text + " UDP", "service 7 slots 3 affinity 9s snat", MapFormats.SERVICES);
   }
 

@@ -2,8 +2,11 @@ package agent.maps.layout;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.util.Arrays;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.junit.jupiter.api.Test;
 
@@ -59,9 +62,9 @@ class FlyweightTest {
   void shouldKeepPairsApart() {
     final ConntrackEntryFlyweight entry = new ConntrackEntryFlyweight().wrap(buffer, OFFSET);
     entry.generation(-1).party(0, 65535).party(1, 4);
-    entry.delivery(0, ConntrackDelivery.TO_PEER, 65535);
-    entry.delivery(1, ConntrackDelivery.TO_TUNNEL, 6);
-    entry.identity(1, 3).service(-1, 5);
+    entry.deliveryKind(0, ConntrackDelivery.TO_PEER.number()).deliveryIndex(0, 65535);
+    entry.deliveryKind(1, ConntrackDelivery.TO_TUNNEL.number()).deliveryIndex(1, 6);
+    entry.identity(1, 3).serviceId(-1).serviceGeneration(5);
     entry.packets(0, 7).packets(1, Long.MAX_VALUE).bytes(0, 9).bytes(1, 10);
     assertEquals(-1, entry.generation());
     assertEquals(3, entry.identity(1));
@@ -94,10 +97,6 @@ class FlyweightTest {
     assertEquals(3, at(ConntrackEntryFlyweight.REWRITE_OFFSET, 1)[0]);
     assertEquals(
         (short) 0xfffe, buffer.getShort(OFFSET + ConntrackEntryFlyweight.REWRITE_CHECKSUM_OFFSET));
-    entry.rewriteAddress(0x0a010007);
-    assertArrayEquals(
-        new byte[] {10, 1, 0, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0},
-        at(ConntrackEntryFlyweight.REWRITE_ADDRESS_OFFSET, 16));
   }
 
   @Test
@@ -116,5 +115,74 @@ class FlyweightTest {
     assertEquals(0x55, bytes[OFFSET - 1]);
     assertArrayEquals(new byte[PolicyKeyFlyweight.LENGTH], at(0, PolicyKeyFlyweight.LENGTH));
     assertEquals(0x55, bytes[OFFSET + PolicyKeyFlyweight.LENGTH]);
+  }
+
+  @Test
+  void shouldCopyAnEventAndNoOtherByte() {
+    for (int i = 0; i < bytes.length; i++) {
+      bytes[i] = (byte) i;
+    }
+    for (final int captured : new int[] {0, 5}) {
+      final byte[] copy = new byte[FlowEventFlyweight.LENGTH + captured + 2];
+      final FlowEventFlyweight event =
+          new FlowEventFlyweight().wrap(buffer, OFFSET).capturedLength(9);
+      FlowEvents.copy(event, new UnsafeBuffer(copy), 1, captured);
+      assertEquals(
+          captured, new FlowEventFlyweight().wrap(new UnsafeBuffer(copy), 1).capturedLength());
+      event.capturedLength(captured);
+      assertArrayEquals(
+          Arrays.copyOfRange(bytes, OFFSET, OFFSET + FlowEventFlyweight.LENGTH + captured),
+          Arrays.copyOfRange(copy, 1, copy.length - 1));
+      assertEquals(0, copy[0] | copy[copy.length - 1]);
+    }
+  }
+
+  @Test
+  void shouldAddThePendingPacketsAndBytesOfASide() {
+    final ConntrackEntryFlyweight entry = new ConntrackEntryFlyweight().wrap(buffer, OFFSET);
+    buffer.putInt(OFFSET + ConntrackEntryFlyweight.PENDING_OFFSET, 0xff00_0003);
+    buffer.putInt(OFFSET + ConntrackEntryFlyweight.PENDING_OFFSET + Integer.BYTES, 0x02ff_ffff);
+    entry.packets(0, 1000).packets(1, 2000).bytes(0, 1 << 30).bytes(1, 1L << 40);
+    assertEquals(1255, ConntrackEntries.packets(entry, 0));
+    assertEquals(2002, ConntrackEntries.packets(entry, 1));
+    assertEquals((1 << 30) + 3, ConntrackEntries.bytes(entry, 0));
+    assertEquals((1L << 40) + 0xff_ffff, ConntrackEntries.bytes(entry, 1));
+  }
+
+  @Test
+  void shouldCopyATranslation() {
+    final TranslationEventFlyweight event = new TranslationEventFlyweight().wrap(buffer, OFFSET);
+    event.type(4).backendAddress(1, 2);
+    final byte[] copy = new byte[TranslationEventFlyweight.LENGTH + 2];
+    FlowEvents.copy(event, new UnsafeBuffer(copy), 1);
+    assertArrayEquals(
+        at(0, TranslationEventFlyweight.LENGTH), Arrays.copyOfRange(copy, 1, copy.length - 1));
+    assertEquals(0, copy[0] | copy[copy.length - 1]);
+  }
+
+  @Test
+  void shouldKnowTheEndpointOfASideByItsFlag() {
+    final ConntrackEntryFlyweight entry = new ConntrackEntryFlyweight().wrap(buffer, OFFSET);
+    entry.party(0, 7).party(1, 65535);
+    assertEquals(7, ConntrackEntries.endpointId(entry, 0));
+    assertEquals(65535, ConntrackEntries.endpointId(entry, 1));
+    entry.flags(ConntrackFlag.OUTSIDE_HIGH.number());
+    assertEquals(7, ConntrackEntries.endpointId(entry, 0));
+    assertEquals(0, ConntrackEntries.endpointId(entry, 1));
+    entry.flags(ConntrackFlag.OUTSIDE_LOW.number());
+    assertEquals(0, ConntrackEntries.endpointId(entry, 0));
+  }
+
+  @Test
+  void shouldKnowAnEntryThatCountsNothing() {
+    final ConntrackEntryFlyweight entry = new ConntrackEntryFlyweight().wrap(buffer, OFFSET);
+    entry.rewrite(ConntrackRewrite.BOTH.number());
+    assertFalse(ConntrackEntries.isRelayed(entry));
+    entry.flags(ConntrackFlag.REWRITTEN.number());
+    assertTrue(ConntrackEntries.isRelayed(entry));
+    entry.rewrite(ConntrackRewrite.DESTINATION.number());
+    assertFalse(ConntrackEntries.isRelayed(entry));
+    entry.flags(ConntrackFlag.PROXIED.number());
+    assertTrue(ConntrackEntries.isRelayed(entry));
   }
 }

@@ -346,13 +346,13 @@ final class CrashKernel {
             list,
             (key, value) -> {
               slot.wrap(value, 0);
-              final int length = (int) slot.word(2);
-              final int family = (int) slot.word(3);
+              final int length = (int) slot.words(2);
+              final int family = (int) slot.words(3);
               if (family != 0) {
                 final IpAddress address =
                     family == 4
-                        ? IpAddress.ofIpv4((int) slot.word(1))
-                        : IpAddress.ofIpv6(slot.word(0), slot.word(1));
+                        ? IpAddress.ofIpv4((int) slot.words(1))
+                        : IpAddress.ofIpv6(slot.words(0), slot.words(1));
                 lines.add("prefilter entry " + Prefix.of(address, length));
               }
             });

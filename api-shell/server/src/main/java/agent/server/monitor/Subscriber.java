@@ -4,6 +4,7 @@ import agent.contract.monitor.MonitorStream;
 import agent.datapath.manager.spec.DatapathEvents;
 import agent.datapath.manager.spec.FlowRing;
 import agent.maps.layout.FlowEventFlyweight;
+import agent.maps.layout.FlowEvents;
 import agent.maps.layout.TranslationEventFlyweight;
 import java.io.EOFException;
 import java.io.IOException;
@@ -401,7 +402,7 @@ final class Subscriber implements DatapathEvents.FlowSubscriber, Runnable {
       left.incrementAndGet();
       return;
     }
-    event.copyTo(queue.buffer(), index, captured);
+    FlowEvents.copy(event, queue.buffer(), index, captured);
     queue.commit(index);
     wake();
   }
@@ -416,7 +417,7 @@ final class Subscriber implements DatapathEvents.FlowSubscriber, Runnable {
       left.incrementAndGet();
       return;
     }
-    event.copyTo(queue.buffer(), index);
+    FlowEvents.copy(event, queue.buffer(), index);
     queue.commit(index);
     wake();
   }

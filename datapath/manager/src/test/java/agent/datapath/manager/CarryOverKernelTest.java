@@ -16,6 +16,7 @@ import agent.maps.kernel.GenerationArray;
 import agent.maps.kernel.MapCursor;
 import agent.maps.kernel.MapDefinition;
 import agent.maps.layout.ConntrackDelivery;
+import agent.maps.layout.ConntrackEntries;
 import agent.maps.layout.ConntrackEntryFlyweight;
 import agent.maps.layout.ConntrackFlag;
 import agent.maps.layout.GenerationLayout;
@@ -142,7 +143,7 @@ class CarryOverKernelTest {
       assertEquals(0, cursor.open(table));
       while (cursor.next()) {
         entry.wrap(copy(cursor), 0);
-        final boolean isLocal = entry.endpointId(1) == 8;
+        final boolean isLocal = ConntrackEntries.endpointId(entry, 1) == 8;
         final int shard = GenerationLayout.OUTSIDE + Shards.of(OUTSIDE);
         final long now = generations.get(7) + generations.get(isLocal ? 8 : shard);
         assertEquals(now >>> 32, entry.generation() >>> 32, "owners");

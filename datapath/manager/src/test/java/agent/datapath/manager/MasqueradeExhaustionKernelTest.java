@@ -217,7 +217,7 @@ class MasqueradeExhaustionKernelTest {
           .wrap(batch.values(), batch.valueOffset())
           .clear()
           .expiresNs(expiresNs)
-          .rewriteAddress((int) IpAddress.parse(ANOTHER).low())
+          .rewriteAddress(IpAddress.parse(ANOTHER).low() << Integer.SIZE, 0)
           .rewritePort(port);
       if (batch.add()) {
         assertEquals(0, batch.writeAll());

@@ -75,7 +75,7 @@ class ProxiedFlowsKernelTest {
           .lowPort(lowPort)
           .highPort(highPort)
           .protocol(protocol);
-      value.rewriteAddress((int) server(true).low());
+      value.rewriteAddress(server(true).low() << Integer.SIZE, 0);
     } else {
       new Conntrack6KeyFlyweight()
           .wrap(entry.key(), 0)

@@ -117,7 +117,9 @@ record EndpointEntry(
         .mac(mac)
         .hostMac(hostMac)
         .identity(identity)
-        .policyId(policyId);
+        .policyId(policyId)
+        .hasIpv4(hasIpv4)
+        .hasIpv6(hasIpv6);
     if (hasIpv4) {
       value.ipv4(ipv4);
     }

@@ -97,7 +97,10 @@ final class ConntrackLayout1 {
         newFlags |= (side == 0 ? ConntrackFlag.OUTSIDE_LOW : ConntrackFlag.OUTSIDE_HIGH).number();
         entry.party(side, shard);
       } else {
-        entry.party(side, id).delivery(side, ConntrackDelivery.TO_PEER, id);
+        entry
+            .party(side, id)
+            .deliveryKind(side, ConntrackDelivery.TO_PEER.number())
+            .deliveryIndex(side, id);
       }
       entry
           .identity(side, value.getInt(IDENTITY + side * Integer.BYTES))

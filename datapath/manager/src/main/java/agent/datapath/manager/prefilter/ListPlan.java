@@ -40,10 +40,10 @@ final class ListPlan implements TablePlan {
 
   /** Returns the prefix of a slot, or null for an empty one. */
   static Prefix decode(PrefilterSlotFlyweight slot) {
-    final int length = (int) slot.word(2);
-    return switch ((int) slot.word(3)) {
-      case IPV4 -> Prefix.of(IpAddress.ofIpv4((int) slot.word(1)), length);
-      case IPV6 -> Prefix.of(IpAddress.ofIpv6(slot.word(0), slot.word(1)), length);
+    final int length = (int) slot.words(2);
+    return switch ((int) slot.words(3)) {
+      case IPV4 -> Prefix.of(IpAddress.ofIpv4((int) slot.words(1)), length);
+      case IPV6 -> Prefix.of(IpAddress.ofIpv6(slot.words(0), slot.words(1)), length);
       default -> null;
     };
   }

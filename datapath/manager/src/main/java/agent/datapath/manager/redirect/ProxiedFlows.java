@@ -7,6 +7,7 @@ import agent.maps.kernel.MapCatalog;
 import agent.maps.kernel.MapProperties;
 import agent.maps.layout.Conntrack4KeyFlyweight;
 import agent.maps.layout.Conntrack6KeyFlyweight;
+import agent.maps.layout.ConntrackEntries;
 import agent.maps.layout.ConntrackEntryFlyweight;
 import agent.maps.layout.ConntrackFlag;
 import agent.types.IpAddress;
@@ -94,11 +95,11 @@ final class ProxiedFlows {
             client,
             clientPort,
             entry.identity(side),
-            entry.endpointId(side),
+            ConntrackEntries.endpointId(entry, side),
             server,
             entry.rewritePort(),
             entry.identity(1 - side),
-            entry.endpointId(1 - side)));
+            ConntrackEntries.endpointId(entry, 1 - side)));
   }
 
   private static void key4(

@@ -108,7 +108,7 @@ record ServiceRows(
         .serviceId(service.id())
         .slots(drawn)
         .affinityS(service.affinitySec())
-        .forwarding(service.forwarding());
+        .forwarding(service.forwarding().number());
     for (final int protocol : service.protocols()) {
       for (final ServiceScope scope : service.scopes()) {
         final byte[] key = new byte[ServiceKeyFlyweight.LENGTH];

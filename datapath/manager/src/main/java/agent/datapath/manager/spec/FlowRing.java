@@ -2,6 +2,7 @@ package agent.datapath.manager.spec;
 
 import agent.maps.layout.EventType;
 import agent.maps.layout.FlowEventFlyweight;
+import agent.maps.layout.FlowEvents;
 import agent.types.NumberOption;
 import java.lang.invoke.VarHandle;
 import java.util.Set;
@@ -69,7 +70,7 @@ public final class FlowRing {
     final long at = position;
     announced = at + 1;
     VarHandle.storeStoreFence(); // nothing of the slot changes before
-    event.copyTo(records, slot(at), 0);
+    FlowEvents.copy(event, records, slot(at), 0);
     position = at + 1;
   }
 

@@ -8,6 +8,7 @@ import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.Conntrack4Map;
 import agent.maps.kernel.Conntrack6Map;
 import agent.maps.layout.ConntrackDelivery;
+import agent.maps.layout.ConntrackEntries;
 import agent.maps.layout.ConntrackEntryFlyweight;
 import agent.maps.layout.ConntrackFlag;
 import agent.maps.layout.ConntrackRewrite;
@@ -163,7 +164,9 @@ final class Flows {
     final int checksum = difference(family, replaced, rewriting.host());
     if (family == Family.IPV4) {
       final Conntrack4Map map = isTcp ? tcp4 : any4;
-      map.found().rewriteAddress(rewriting.host().ipv4Number()).rewriteChecksum(checksum);
+      map.found()
+          .rewriteAddress((long) rewriting.host().ipv4Number() << Integer.SIZE, 0)
+          .rewriteChecksum(checksum);
       fill(map.found(), map.foundKey().lowAddress() == from.ipv4Number(), rewriting);
       assertEquals(0, map.put());
     } else {
@@ -221,11 +224,11 @@ final class Flows {
     final boolean isTcp = protocol == WorkloadPolicy.TCP;
     if (family == Family.IPV4) {
       final Conntrack4Map map = isTcp ? tcp4 : any4;
-      map.found().service(service, generation);
+      map.found().serviceId(service).serviceGeneration(generation);
       assertEquals(0, map.put());
     } else {
       final Conntrack6Map map = isTcp ? tcp6 : any6;
-      map.found().service(service, generation);
+      map.found().serviceId(service).serviceGeneration(generation);
       assertEquals(0, map.put());
     }
   }
@@ -238,7 +241,10 @@ final class Flows {
                 | (ofLowSide ? 0 : ConntrackRewrite.FROM_HIGH.number()))
         .rewritePort(rewriting.port());
     if (rewriting.destination() && rewriting.host().isLocal()) {
-      entry.delivery(ofLowSide ? 1 : 0, ConntrackDelivery.TO_PEER, rewriting.host().id);
+      final int side = ofLowSide ? 1 : 0;
+      entry
+          .deliveryKind(side, ConntrackDelivery.TO_PEER.number())
+          .deliveryIndex(side, rewriting.host().id);
     }
   }
 
@@ -271,11 +277,14 @@ final class Flows {
         .expiresNs(from.expiresNs())
         .flags(from.flags())
         .dropReason(from.dropReason())
-        .service(from.serviceId(), from.serviceGeneration());
+        .serviceId(from.serviceId())
+        .serviceGeneration(from.serviceGeneration());
     for (int side = 0; side < 2; side++) {
       to.identity(side, from.identity(side));
-      to.packets(side, from.packets(side)).bytes(side, from.bytes(side));
-      to.delivery(side, ConntrackDelivery.TO_PEER, from.deliveryIndex(side));
+      to.packets(side, ConntrackEntries.packets(from, side));
+      to.bytes(side, ConntrackEntries.bytes(from, side));
+      to.deliveryKind(side, ConntrackDelivery.TO_PEER.number());
+      to.deliveryIndex(side, from.deliveryIndex(side));
     }
   }
 
@@ -290,10 +299,10 @@ final class Flows {
         entry.identity(1 - opened),
         entry.deliveryIndex(opened),
         entry.deliveryIndex(1 - opened),
-        entry.packets(opened),
-        entry.bytes(opened),
-        entry.packets(1 - opened),
-        entry.bytes(1 - opened),
+        ConntrackEntries.packets(entry, opened),
+        ConntrackEntries.bytes(entry, opened),
+        ConntrackEntries.packets(entry, 1 - opened),
+        ConntrackEntries.bytes(entry, 1 - opened),
         entry.serviceId(),
         entry.serviceGeneration());
   }

@@ -10,6 +10,7 @@ import agent.maps.kernel.EntryBuffer;
 import agent.maps.layout.DropReason;
 import agent.maps.layout.EndpointOption;
 import agent.maps.layout.EndpointRatesFlyweight;
+import agent.maps.layout.ShareRateFlyweight;
 import agent.testkit.KernelTest;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -34,9 +35,9 @@ class RateKernelTest {
       entry.key().putInt(0, ALICE.id);
       assertEquals(0, rates.lookup(entry));
       final int events = EndpointRatesFlyweight.EVENTS_OFFSET;
-      final long window = entry.value().getInt(events + EndpointRatesFlyweight.WINDOW_OFFSET);
+      final long window = entry.value().getInt(events + ShareRateFlyweight.WINDOW_OFFSET);
       assertTrue(before <= window && window <= after, List.of(before, window, after)::toString);
-      assertEquals(1, entry.value().getInt(events + EndpointRatesFlyweight.COUNT_OFFSET));
+      assertEquals(1, entry.value().getInt(events + ShareRateFlyweight.COUNT_OFFSET));
     }
   }
 }

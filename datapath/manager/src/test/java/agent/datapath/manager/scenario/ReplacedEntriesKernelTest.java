@@ -46,7 +46,7 @@ class ReplacedEntriesKernelTest {
 
   /** Makes the tables full, or empty. */
   private void exhaust(boolean isExhausted) {
-    for (int table = 0; table < FlowUsageFlyweight.TABLES; table++) {
+    for (int table = 0; table < FlowUsageFlyweight.OPENED_COUNT; table++) {
       for (final int id : new int[] {ALICE.id, BOB.id, FlowUsageArray.NODE}) {
         usage.credit(id, table, usage.opened(id, table) - (isExhausted ? 1000 : 0));
       }

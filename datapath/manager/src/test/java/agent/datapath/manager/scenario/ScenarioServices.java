@@ -117,7 +117,7 @@ final class ScenarioServices {
         .serviceId(id)
         .slots(slots)
         .affinityS(affinitySec)
-        .forwarding(forwarding);
+        .forwarding(forwarding.number());
     assertEquals(0, services.update(entry, MapFlag.ANY));
   }
 
