@@ -119,7 +119,7 @@ NUMBERS(interface_size);
 NUMBERS(metrics_layout);
 NUMBERS(policy_prefix);
 NUMBERS(policy_size);
-NUMBERS(prefilter_geometry);
+NUMBERS(prefilter_layout);
 NUMBERS(rate_size);
 NUMBERS(redirect_size);
 NUMBERS(service_size);

@@ -79,14 +79,14 @@ struct {
 enum generation_layout {
 	GENERATION_OWNER_SHIFT = 32, /* lowest bit that counts owners */
 	GENERATION_OUTSIDE = 65536,  /* index of the first shard of outside addresses; endpoint ids are below it */
-	GENERATIONS_MAX = 131072,
+	GENERATION_MAX = 131072,
 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__type(key, __u32);
 	__type(value, __u64);
-	__uint(max_entries, GENERATIONS_MAX);
+	__uint(max_entries, GENERATION_MAX);
 	__uint(map_flags, BPF_F_MMAPABLE);
 } generations SEC(".maps");
 

@@ -21,7 +21,7 @@
 #include <linux/types.h>
 #include <bpf/bpf_helpers.h>
 
-enum prefilter_geometry {
+enum prefilter_layout {
 	PREFILTER_CELL_BITS = 24,        /* number of leading address bits that are the index of a cell */
 	PREFILTER_STATE_BITS = 2,        /* enum prefilter_cell */
 	PREFILTER_WORD_SHIFT = 5,        /* 32 cells of two bits per word */

@@ -19,7 +19,7 @@ public final class PolicyContext {
   private PolicyStore store = PolicyStore.inMemory();
   private EnforcementMode mode = EnforcementMode.DEFAULT;
   private AllowLocalhost allowLocalhost = AllowLocalhost.AUTO;
-  private int mapCapacity = MapSize.POLICY_MAP;
+  private int mapCapacity = MapSize.POLICY_MAP_MAX_ENTRIES;
   private PolicyLimits limits = PolicyLimits.DEFAULT;
   private Map<String, ? extends Collection<IpAddress>> names = Map.of();
   private Map<ServiceName, ? extends Collection<IpAddress>> services = Map.of();

@@ -30,7 +30,7 @@ class PolicyContextTest {
       assertThrows(IllegalStateException.class, () -> setter.accept(context));
     }
     assertEquals(EnforcementMode.DEFAULT, context.mode());
-    assertEquals(MapSize.POLICY_MAP, context.conclude().mapCapacity());
+    assertEquals(MapSize.POLICY_MAP_MAX_ENTRIES, context.conclude().mapCapacity());
   }
 
   @Test

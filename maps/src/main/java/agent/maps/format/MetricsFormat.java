@@ -3,7 +3,7 @@ package agent.maps.format;
 import agent.maps.layout.DropReason;
 import agent.maps.layout.MetricsDirection;
 import agent.maps.layout.MetricsEntryFlyweight;
-import agent.maps.layout.MetricsLayout;
+import agent.maps.layout.MetricsIndex;
 import org.agrona.MutableDirectBuffer;
 
 /** Formats counters as {@code ingress policy-denied} and {@code 12 packets, 1320 bytes}. */
@@ -27,8 +27,8 @@ final class MetricsFormat implements MapFormat {
       MutableDirectBuffer value,
       int valueOffset) {
     final int index = key.getInt(keyOffset);
-    final int direction = MetricsLayout.direction(index);
-    final int reason = MetricsLayout.reason(index);
+    final int direction = MetricsIndex.direction(index);
+    final int reason = MetricsIndex.reason(index);
     if (direction < DIRECTIONS.length) {
       FieldText.constant(out, DIRECTIONS[direction].name());
     } else {

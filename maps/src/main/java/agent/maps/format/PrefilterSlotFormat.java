@@ -1,6 +1,7 @@
 package agent.maps.format;
 
 import agent.maps.layout.PrefilterGeometry;
+import agent.maps.layout.PrefilterLayout;
 import agent.maps.layout.PrefilterSlotFlyweight;
 import agent.maps.layout.PrefilterTable;
 import org.agrona.MutableDirectBuffer;
@@ -103,7 +104,7 @@ final class PrefilterSlotFormat implements MapFormat {
   }
 
   private static void address(StringBuilder out, int cell) {
-    FieldText.ipv4(out, cell << Integer.SIZE - PrefilterGeometry.CELL_BITS);
+    FieldText.ipv4(out, cell << Integer.SIZE - PrefilterLayout.CELL_BITS);
   }
 
   private static void blocks(StringBuilder out, int first, PrefilterSlotFlyweight words) {
@@ -111,9 +112,9 @@ final class PrefilterSlotFormat implements MapFormat {
     for (int i = 0; i < WORDS; i++) {
       if ((words.words(i) & PrefilterGeometry.BLOCK_OF_TWO) != 0) {
         final long one = words.words(i);
-        final long other = one >>> 2 * PrefilterGeometry.BLOCK_BITS;
+        final long other = one >>> 2 * PrefilterLayout.BLOCK_BITS;
         prefix(out.append(separator), first + i, one);
-        if (((one ^ other) & (1L << 2 * PrefilterGeometry.BLOCK_BITS) - 1) != 0) {
+        if (((one ^ other) & (1L << 2 * PrefilterLayout.BLOCK_BITS) - 1) != 0) {
           prefix(out.append(", "), first + i, other);
         }
         separator = ", ";
@@ -133,11 +134,11 @@ final class PrefilterSlotFormat implements MapFormat {
 
   /** Appends a prefix that a block holds itself. */
   private static void prefix(StringBuilder out, int block, long prefix) {
-    final int bits = (1 << PrefilterGeometry.BLOCK_BITS) - 1;
-    final int mask = (int) (prefix >>> PrefilterGeometry.BLOCK_BITS) & bits;
-    FieldText.ipv4(out, block << PrefilterGeometry.BLOCK_BITS | (int) prefix & bits);
+    final int bits = (1 << PrefilterLayout.BLOCK_BITS) - 1;
+    final int mask = (int) (prefix >>> PrefilterLayout.BLOCK_BITS) & bits;
+    FieldText.ipv4(out, block << PrefilterLayout.BLOCK_BITS | (int) prefix & bits);
     FieldText.unsigned(
-        out.append('/'), Integer.SIZE - PrefilterGeometry.BLOCK_BITS + Integer.bitCount(mask));
+        out.append('/'), Integer.SIZE - PrefilterLayout.BLOCK_BITS + Integer.bitCount(mask));
   }
 
   /** Appends the last octets of the denied addresses, such as {@code 1, 64-127}. */

@@ -106,7 +106,7 @@ public final class MapDefinitions {
         get(MapCatalog.PREFILTER_TABLES)
             .spec()
             .inner()
-            .withName(table.mapName())
+            .withName(PrefilterTables.mapName(table))
             .withMaxEntries(slots),
         MapFormats.prefilterTable(table),
         false);

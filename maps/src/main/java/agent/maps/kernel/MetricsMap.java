@@ -2,7 +2,7 @@ package agent.maps.kernel;
 
 import agent.maps.layout.MetricsDirection;
 import agent.maps.layout.MetricsEntryFlyweight;
-import agent.maps.layout.MetricsLayout;
+import agent.maps.layout.MetricsIndex;
 
 /**
  * Counters of packets and bytes by direction and drop reason, summed over CPUs by {@link
@@ -11,7 +11,7 @@ import agent.maps.layout.MetricsLayout;
 public final class MetricsMap {
   private final BpfMap map;
   private final MapCursor cursor =
-      new MapCursor(MetricsLayout.REASONS * MetricsDirection.values().length);
+      new MapCursor(MetricsIndex.REASONS * MetricsDirection.values().length);
   private final long[] packets;
   private final long[] bytes;
 
@@ -46,13 +46,13 @@ public final class MetricsMap {
    * @param reason a number of {@link agent.maps.layout.DropReason}; 0 for forwarded packets
    */
   public long packets(int direction, int reason) {
-    return packets[MetricsLayout.index(direction, reason)];
+    return packets[MetricsIndex.index(direction, reason)];
   }
 
   /**
    * Returns the bytes counted up to the last refresh; the parameters are those of {@link #packets}.
    */
   public long bytes(int direction, int reason) {
-    return bytes[MetricsLayout.index(direction, reason)];
+    return bytes[MetricsIndex.index(direction, reason)];
   }
 }

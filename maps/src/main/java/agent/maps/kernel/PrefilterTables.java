@@ -16,6 +16,15 @@ public final class PrefilterTables {
     entry = new EntryBuffer(map);
   }
 
+  /** Returns the name of the map of a table. */
+  public static String mapName(PrefilterTable table) {
+    return switch (table) {
+      case LIST -> "prefilter_list";
+      case IPV4 -> "prefilter4_table";
+      case IPV6 -> "prefilter6_table";
+    };
+  }
+
   /**
    * Replaces a table with one store: a program finds the old one or the new one. Waits for a grace
    * period of the kernel; then no program reads the old one any more.

@@ -1,20 +1,8 @@
 package agent.maps.layout;
 
-import java.util.Map;
-
 /** What several members of a conntrack entry say together. */
 public final class ConntrackEntries {
-  private static final int PENDING_SHIFT = 24;
-  private static final int PENDING_PACKETS = 16;
-  private static final int PENDING_BYTES_MASK = (1 << PENDING_SHIFT) - 1;
-
-  /** {@code enum conntrack_pending}: how {@code pending} has packets and bytes. */
-  static final EnumSpec PENDING_ENUM =
-      EnumSpec.of(
-          "conntrack_pending",
-          Map.of(
-              "CONNTRACK_PENDING_SHIFT", PENDING_SHIFT,
-              "CONNTRACK_PENDING_PACKETS", PENDING_PACKETS));
+  private static final int PENDING_BYTES_MASK = (1 << ConntrackPending.SHIFT) - 1;
 
   private ConntrackEntries() {}
 
@@ -35,7 +23,7 @@ public final class ConntrackEntries {
 
   /** Returns the packets that a side has sent: the counted ones and the pending ones. */
   public static long packets(ConntrackEntryFlyweight entry, int side) {
-    return entry.packets(side) + (entry.pending(side) >>> PENDING_SHIFT);
+    return entry.packets(side) + (entry.pending(side) >>> ConntrackPending.SHIFT);
   }
 
   /** Returns the bytes that a side has sent: the counted ones and the pending ones. */

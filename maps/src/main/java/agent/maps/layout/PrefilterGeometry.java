@@ -1,28 +1,21 @@
 package agent.maps.layout;
 
-import java.util.Map;
+import static agent.maps.layout.PrefilterLayout.BLOCK_BITS;
+import static agent.maps.layout.PrefilterLayout.BUCKET_BITS;
+import static agent.maps.layout.PrefilterLayout.CELL_BITS;
+import static agent.maps.layout.PrefilterLayout.HASH_HIGH;
+import static agent.maps.layout.PrefilterLayout.HASH_LOW;
+import static agent.maps.layout.PrefilterLayout.NARROW_PREFIX;
+import static agent.maps.layout.PrefilterLayout.NARROW_WORD_SHIFT;
+import static agent.maps.layout.PrefilterLayout.SLOT_SHIFT;
+import static agent.maps.layout.PrefilterLayout.STATE_BITS;
+import static agent.maps.layout.PrefilterLayout.WORD_SHIFT;
 
 /**
- * Computes the position of an address in the prefilter's bitmaps and tables. {@code enum
- * prefilter_geometry} in {@code maps/prefilter_map.h}, which documents cells and tables.
+ * Computes the position of an address in the prefilter's bitmaps and tables. The header of {@link
+ * PrefilterLayout} documents cells and tables.
  */
 public final class PrefilterGeometry {
-  /** Number of leading address bits that form the number of a two-bit cell. */
-  public static final int CELL_BITS = 24;
-
-  /** Number of bits of a cell's state, see {@link PrefilterCell}. */
-  private static final int STATE_BITS = 2;
-
-  /** IPv6 prefixes of at least this many bits have a one-bit (narrow) cell. */
-  public static final int NARROW_PREFIX = 48;
-
-  private static final int WORD_SHIFT = 5;
-  private static final int NARROW_WORD_SHIFT = 6;
-  private static final int SLOT_SHIFT = 2;
-  private static final int BUCKET_BITS = 17;
-  private static final int SEARCH_STEPS = 20;
-  private static final int HASH_HIGH = 0x9E3779B9;
-  private static final int HASH_LOW = 0x7F4A7C15;
   private static final long HASH = (long) HASH_HIGH << Integer.SIZE | HASH_LOW;
 
   /** Number of two-bit cells in a word. */
@@ -34,14 +27,8 @@ public final class PrefilterGeometry {
   /** Number of words of the map of one-bit cells. */
   public static final int NARROW_WORDS = 1 << CELL_BITS - NARROW_WORD_SHIFT;
 
-  /** Number of prefixes of one address family that a list can have. */
-  public static final int MAX_PREFIXES = 1_000_000;
-
   /** Number of words in a slot of a table. */
   public static final int WORDS_PER_SLOT = 1 << SLOT_SHIFT;
-
-  /** Number of address bits within a block of the IPv4 table. */
-  public static final int BLOCK_BITS = 13;
 
   /** Set in a block that holds one or two prefixes itself. */
   public static final long BLOCK_OF_TWO = Long.MIN_VALUE;
@@ -60,23 +47,6 @@ public final class PrefilterGeometry {
 
   /** Slot of the first entry of the IPv6 table, after its buckets. */
   public static final int FIRST_ENTRY = BUCKET_WORDS / WORDS_PER_SLOT;
-
-  static final EnumSpec ENUM =
-      EnumSpec.of(
-          "prefilter_geometry",
-          Map.ofEntries(
-              Map.entry("PREFILTER_CELL_BITS", CELL_BITS),
-              Map.entry("PREFILTER_STATE_BITS", STATE_BITS),
-              Map.entry("PREFILTER_WORD_SHIFT", WORD_SHIFT),
-              Map.entry("PREFILTER_NARROW_WORD_SHIFT", NARROW_WORD_SHIFT),
-              Map.entry("PREFILTER_NARROW_PREFIX", NARROW_PREFIX),
-              Map.entry("PREFILTER_HASH_HIGH", HASH_HIGH),
-              Map.entry("PREFILTER_HASH_LOW", HASH_LOW),
-              Map.entry("PREFILTER_MAX_PREFIXES", MAX_PREFIXES),
-              Map.entry("PREFILTER_SLOT_SHIFT", SLOT_SHIFT),
-              Map.entry("PREFILTER_BLOCK_BITS", BLOCK_BITS),
-              Map.entry("PREFILTER_BUCKET_BITS", BUCKET_BITS),
-              Map.entry("PREFILTER_SEARCH_STEPS", SEARCH_STEPS)));
 
   private PrefilterGeometry() {}
 
@@ -129,12 +99,14 @@ public final class PrefilterGeometry {
     return 1L << (cell & (1 << NARROW_WORD_SHIFT) - 1);
   }
 
-  /** Returns the bucket of an IPv6 prefix shorter than {@link #NARROW_PREFIX}. */
+  /** Returns the bucket of an IPv6 prefix shorter than {@link PrefilterLayout#NARROW_PREFIX}. */
   public static int wideBucket(long addressHigh) {
     return (int) (wideCell6(addressHigh) * HASH >>> Long.SIZE - BUCKET_BITS);
   }
 
-  /** Returns the bucket of an IPv6 prefix of at least {@link #NARROW_PREFIX} bits. */
+  /**
+   * Returns the bucket of an IPv6 prefix of at least {@link PrefilterLayout#NARROW_PREFIX} bits.
+   */
   public static int narrowBucket(long addressHigh) {
     return narrowCell6(addressHigh) >>> CELL_BITS - BUCKET_BITS | 1 << BUCKET_BITS;
   }

@@ -26,7 +26,7 @@ import agent.maps.layout.IpcacheEntryFlyweight;
 import agent.maps.layout.IpcacheFlag;
 import agent.maps.layout.MetricsDirection;
 import agent.maps.layout.MetricsEntryFlyweight;
-import agent.maps.layout.MetricsLayout;
+import agent.maps.layout.MetricsIndex;
 import agent.maps.layout.PolicyEntryFlyweight;
 import agent.maps.layout.PolicyFlag;
 import agent.maps.layout.PolicyKeyFlyweight;
@@ -434,10 +434,10 @@ class MapFormatTest {
 
   @Test
   void shouldFindTheCounterOfADirectionAndAReason() {
-    final int index = MetricsLayout.index(MetricsDirection.NETWORK.number(), 5);
+    final int index = MetricsIndex.index(MetricsDirection.NETWORK.number(), 5);
     assertEquals(2 << 8 | 5, index);
-    assertEquals(2, MetricsLayout.direction(index));
-    assertEquals(5, MetricsLayout.reason(index));
+    assertEquals(2, MetricsIndex.direction(index));
+    assertEquals(5, MetricsIndex.reason(index));
   }
 
   @Test

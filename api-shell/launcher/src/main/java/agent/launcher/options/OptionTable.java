@@ -422,7 +422,7 @@ public final class OptionTable {
                 INT,
                 "250000",
                 "Maximum backends of all services")
-            .withRange(1, MapSize.SERVICE_BACKENDS),
+            .withRange(1, MapSize.SERVICE_BACKENDS_MAX),
         later(ORCHESTRATOR, "container-runtime", STRINGS, "auto", "Container runtimes to watch")
             .needing("a client of container runtimes")
             .withInert("none"),

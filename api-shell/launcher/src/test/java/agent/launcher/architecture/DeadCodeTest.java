@@ -3,6 +3,7 @@ package agent.launcher.architecture;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.maps.layout.Numbered;
 import com.tngtech.archunit.core.domain.JavaAccess;
 import com.tngtech.archunit.core.domain.JavaClass;
 import com.tngtech.archunit.core.domain.JavaClasses;
@@ -12,6 +13,7 @@ import com.tngtech.archunit.core.domain.JavaField;
 import com.tngtech.archunit.core.domain.JavaMember;
 import com.tngtech.archunit.core.domain.JavaMethod;
 import com.tngtech.archunit.core.domain.JavaModifier;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -41,8 +43,8 @@ import org.junit.jupiter.api.Test;
  *   <li>{@code main}, and what javac generates;
  *   <li>constructors without parameters, because the class itself is checked;
  *   <li>setters of a context: clocks, intervals and limits are there for tests, too;
- *   <li>flyweights, and classes with a constant {@code ENUM}: they have every member of a C struct
- *       or enum, and a test compares them with BTF;
+ *   <li>members of classes that are generated from BTF, and enums among these: they have every
+ *       member of a C struct or enum, of which {@link UnusedConstantsTest} finds what nothing uses;
  *   <li>the API client: it has one method for each route, for other programs;
  *   <li>lookups of typed maps: tests read with them what the agent has written.
  * </ul>
@@ -107,6 +109,12 @@ class DeadCodeTest {
 
   private static final Pattern COMMENT_OR_STRING =
       Pattern.compile("(?s)//[^\\n]*|/\\*.*?\\*/|\"(?:\\\\.|[^\"\\\\\\n])*+\"");
+
+  private static final Class<?> LAYOUTS = Numbered.class;
+
+  /** What the build adds to that package is beside the classes. */
+  private static final Path LAYOUT_SOURCES =
+      ProjectFiles.ROOT.resolve("maps/src/main/java/agent/maps/layout");
 
   private static final Pattern WORD = Pattern.compile("[A-Za-z_][A-Za-z0-9_]*");
 
@@ -201,7 +209,7 @@ class DeadCodeTest {
                 .map(dependency -> dependency.getOriginClass())
                 .anyMatch(origin -> !isInside(origin, type))
             || benchmarks.stream().anyMatch(words -> words.contains(type.getSimpleName()))
-            || type.tryGetField("ENUM").isPresent()
+            || type.isEnum() && isGenerated(type)
             || hasConstants(type) && isNamedElsewhere(type.getSimpleName(), type)
             || type.getAllSubclasses().stream().anyMatch(subclass -> !isInside(subclass, type));
     return isUsed ? members(type) : Stream.of(type.getName());
@@ -234,7 +242,8 @@ class DeadCodeTest {
         || member.getName().startsWith("lambda$")) {
       return true;
     }
-    if (owner.getSimpleName().endsWith("Flyweight")
+    if (isGenerated(owner)
+        || owner.getSimpleName().endsWith("Flyweight")
         || owner.getPackageName().equals("agent.client")
         || isReadOfTypedMap(member)) {
       return true;
@@ -251,6 +260,11 @@ class DeadCodeTest {
               || isOverride(method);
       default -> false;
     };
+  }
+
+  private static boolean isGenerated(JavaClass type) {
+    return type.getPackageName().equals(LAYOUTS.getPackageName())
+        && !Files.exists(LAYOUT_SOURCES.resolve(outermost(type).getSimpleName() + ".java"));
   }
 
   private static boolean isReadOfTypedMap(JavaMember member) {

@@ -3,12 +3,16 @@ package agent.launcher.architecture;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.maps.btf.generator.JavaNames;
+import agent.maps.layout.Numbered;
 import com.tngtech.archunit.core.domain.JavaAccess;
 import com.tngtech.archunit.core.domain.JavaClass;
 import com.tngtech.archunit.core.domain.JavaField;
 import com.tngtech.archunit.core.domain.JavaModifier;
 import java.nio.file.Path;
 import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
@@ -33,21 +37,17 @@ class UnusedConstantsTest {
   private static final Path PROGRAMS = ProjectFiles.ROOT.resolve("bpf-src/programs");
   private static final Pattern COMMENT = Pattern.compile("(?s)//[^\\n]*|/\\*.*?\\*/");
   private static final Pattern WORD = Pattern.compile("\\b[A-Za-z_]\\w*");
-  private static final Pattern ENUM = Pattern.compile("\\benum\\s+\\w*\\s*\\{([^}]*)}");
+  private static final Pattern ENUM = Pattern.compile("\\benum\\s+(\\w*)\\s*\\{([^}]*)}");
   private static final Pattern ENUM_CONSTANT = Pattern.compile("(?:^|,)\\s*([A-Z]\\w*)");
   private static final Pattern MACRO = Pattern.compile("(?m)^#define (\\w+)(?<!_H)\\b");
   private static final Pattern PASTE =
       Pattern.compile("(?m)^#define (\\w+)\\(\\w+\\).*\\b(\\w+_)##");
 
-  /** How an enum of Java says which constants of C it has. */
-  private static final Pattern MIRROR =
-      Pattern.compile("EnumSpec\\s*\\.of\\(\\s*\"\\w+\",\\s*\"(\\w+)\",\\s*values\\(\\)");
-
-  /** A pair of a constant of C and that of Java, in the map of an EnumSpec. */
-  private static final Pattern PAIR = Pattern.compile("\"([A-Z]\\w*)\",\\s*([A-Z][A-Z0-9_]*)\\b");
+  private static final Pattern MEMBER = Pattern.compile("\\b([A-Z]\\w*)\\.([A-Z][A-Z0-9_]*)\\b");
 
   private static Map<String, Integer> wordsOfC;
   private static Set<String> namesOfC;
+  private static Map<String, List<String>> enumsOfC;
 
   /** The constants of C that Java has, too: whether main code uses them. */
   private static Map<String, Boolean> usedByJava;
@@ -75,11 +75,18 @@ class UnusedConstantsTest {
                         .map(call -> paste.group(2) + call.group(1))));
     namesOfC = new TreeSet<>();
     MACRO.matcher(c).results().forEach(macro -> namesOfC.add(macro.group(1)));
-    ENUM.matcher(c)
-        .results()
-        .flatMap(body -> ENUM_CONSTANT.matcher(body.group(1)).results())
-        .forEach(constant -> namesOfC.add(constant.group(1)));
+    enumsOfC = new HashMap<>();
+    ENUM.matcher(c).results().forEach(found -> readEnum(found.group(1), found.group(2)));
     readJava();
+  }
+
+  private static void readEnum(String name, String body) {
+    final List<String> constants =
+        ENUM_CONSTANT.matcher(body).results().map(constant -> constant.group(1)).toList();
+    namesOfC.addAll(constants);
+    if (!name.isEmpty() && !constants.isEmpty()) {
+      enumsOfC.put(name, constants);
+    }
   }
 
   private static void count(Stream<String> words) {
@@ -90,47 +97,44 @@ class UnusedConstantsTest {
     return COMMENT.matcher(ProjectFiles.text(file)).replaceAll(" ");
   }
 
+  /** Numbers are searched in the sources, because javac inlines them. */
   private static void readJava() {
-    final Map<Path, String> java =
-        ProjectFiles.sources()
-            .filter(file -> file.toString().endsWith(".java"))
-            .filter(file -> file.toString().contains("/src/main/"))
-            .collect(Collectors.toMap(file -> file, UnusedConstantsTest::code));
+    final Set<String> words = new HashSet<>();
+    ProjectFiles.sources()
+        .filter(file -> file.toString().endsWith(".java"))
+        .filter(file -> file.toString().contains("/src/main/"))
+        .map(UnusedConstantsTest::code)
+        .forEach(
+            text -> {
+              WORD.matcher(text).results().forEach(word -> words.add(word.group()));
+              MEMBER.matcher(text).results().forEach(member -> words.add(member.group()));
+            });
     usedByJava = new HashMap<>();
     unusedOfEnums = new TreeSet<>();
     final Map<String, String> prefixes = new HashMap<>();
-    java.forEach(
-        (file, text) -> {
-          if (text.contains("EnumSpec")) {
-            final String name = file.getFileName().toString().replace(".java", "");
-            MIRROR.matcher(text).results().forEach(spec -> prefixes.put(name, spec.group(1)));
-            PAIR.matcher(text)
-                .results()
-                .forEach(
-                    pair ->
-                        usedByJava.merge(
-                            pair.group(1), isUsed(pair.group(2), file, java), Boolean::logicalOr));
+    enumsOfC.forEach(
+        (name, constants) -> {
+          final String type = JavaNames.type(name);
+          final String prefix = JavaNames.prefix(name, constants);
+          prefixes.put(type, prefix);
+          for (final String constant : constants) {
+            final String inJava = type + '.' + constant.substring(prefix.length());
+            usedByJava.put(constant, words.contains(constant) || words.contains(inJava));
           }
         });
     ImportDirectionTest.MainClasses.IMPORTED.stream()
         .filter(JavaClass::isEnum)
-        .forEach(type -> readEnum(type, prefixes.get(type.getSimpleName())));
-  }
-
-  /** Beside its declaration and its pair. */
-  private static boolean isUsed(String constant, Path own, Map<Path, String> java) {
-    final Pattern word = Pattern.compile("\\b" + constant + "\\b");
-    return word.matcher(java.get(own)).results().count() > 2
-        || java.entrySet().stream()
-            .anyMatch(
-                other -> !other.getKey().equals(own) && word.matcher(other.getValue()).find());
+        .forEach(
+            type -> {
+              final boolean isOfC = type.isAssignableTo(Numbered.class);
+              readEnum(type, isOfC ? prefixes.get(type.getSimpleName()) : null);
+            });
   }
 
   private static void readEnum(JavaClass type, String prefixOrNull) {
     final boolean isWalked =
         type.getMethodCallsToSelf().stream()
-            .filter(call -> call.getName().equals("values") || call.getName().equals("valueOf"))
-            .anyMatch(call -> prefixOrNull == null || !isMadeBy(type, call));
+            .anyMatch(call -> Set.of("values", "valueOf").contains(call.getName()));
     for (final JavaField constant : type.getFields()) {
       if (constant.getRawType().equals(type)
           && constant.getModifiers().contains(JavaModifier.STATIC)) {
@@ -147,7 +151,7 @@ class UnusedConstantsTest {
     }
   }
 
-  /** The constants are made there, and the EnumSpec. */
+  /** The constants are made there. */
   private static boolean isMadeBy(JavaClass type, JavaAccess<?> access) {
     return access.getOriginOwner().equals(type)
         && Set.of("<clinit>", "$values").contains(access.getOrigin().getName());

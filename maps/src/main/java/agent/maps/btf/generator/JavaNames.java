@@ -1,16 +1,18 @@
 package agent.maps.btf.generator;
 
+import java.util.Arrays;
+import java.util.List;
 import java.util.Locale;
 
 /** Names in Java of what has a name in C. */
-final class JavaNames {
+public final class JavaNames {
   private static final String FLYWEIGHT = "Flyweight";
   private static final String BIG_ENDIAN_SUFFIX = "_be";
 
   private JavaNames() {}
 
   /** Returns {@code PolicyFlag} for {@code policy_flag}. */
-  static String type(String name) {
+  public static String type(String name) {
     final StringBuilder type = new StringBuilder();
     for (final String word : name.split("_")) {
       if (!word.isEmpty()) {
@@ -44,5 +46,27 @@ final class JavaNames {
   /** Returns {@code CLIENT_PORT_BE} for {@code client_port_be}. */
   static String constant(String member) {
     return member.toUpperCase(Locale.ROOT);
+  }
+
+  /**
+   * Returns what Java leaves out at the start of each constant of an enum: the words that all of
+   * them share and that the enum's name has. At least one word of each stays.
+   */
+  public static String prefix(String enumeration, List<String> constants) {
+    final List<String> own = List.of(enumeration.toUpperCase(Locale.ROOT).split("_"));
+    final String[] words = constants.getFirst().split("_");
+    int shared = 0;
+    while (shared < words.length - 1
+        && own.contains(words[shared])
+        && isShared(constants, words, shared)) {
+      shared++;
+    }
+    return shared == 0 ? "" : String.join("_", Arrays.copyOf(words, shared)) + "_";
+  }
+
+  private static boolean isShared(List<String> constants, String[] words, int index) {
+    return constants.stream()
+        .map(constant -> constant.split("_"))
+        .allMatch(other -> index < other.length - 1 && other[index].equals(words[index]));
   }
 }

@@ -8,6 +8,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.TreeSet;
@@ -20,11 +21,14 @@ import java.util.stream.Stream;
  */
 public final class LayoutGenerator {
   private static final String TYPES = "layout_";
+  private static final String NUMBERS = "numbers_";
+  private static final String SIZES = "_size";
 
   private final Btf btf;
   private final HeaderComments comments;
   private final TreeSet<String> structs = new TreeSet<>();
   private final TreeSet<String> enums = new TreeSet<>();
+  private final TreeSet<String> numbers = new TreeSet<>();
 
   /**
    * Creates the generator.
@@ -87,7 +91,9 @@ public final class LayoutGenerator {
 
   private void find(BtfType.Variable variable) {
     final BtfType type = btf.resolve(variable.type());
-    if (variable.name().equals(TYPES + type.name())) {
+    if (variable.name().equals(NUMBERS + type.name())) {
+      numbers.add(type.name());
+    } else if (variable.name().equals(TYPES + type.name())) {
       (type instanceof BtfType.Enumeration ? enums : structs).add(type.name());
     }
   }
@@ -98,7 +104,12 @@ public final class LayoutGenerator {
    * @throws BtfException naming the type and the member that cannot be one of Java
    */
   Map<String, String> sources() {
-    final Javadoc javadoc = new Javadoc(structs, enums);
+    final Map<Boolean, List<String>> kinds =
+        numbers.stream().collect(Collectors.partitioningBy(name -> name.endsWith(SIZES)));
+    final TreeSet<String> linked = new TreeSet<>(enums);
+    linked.addAll(kinds.get(false));
+    final Javadoc javadoc = new Javadoc(structs, linked);
+    final ConstantsSource constants = new ConstantsSource(btf, comments, javadoc);
     final Map<String, String> sources = new TreeMap<>();
     for (final String name : structs) {
       final StructLayout struct = StructLayout.of(btf, name);
@@ -106,6 +117,16 @@ public final class LayoutGenerator {
       sources.put(
           JavaNames.flyweight(name) + ".java",
           new FlyweightSource(struct, comments, javadoc).write());
+    }
+    enums.forEach(name -> sources.put(JavaNames.type(name) + ".java", constants.enumeration(name)));
+    for (final String name : kinds.get(false)) {
+      sources.put(JavaNames.type(name) + ".java", constants.numbers(name));
+    }
+    if (!kinds.get(true).isEmpty()) {
+      sources.put(
+          "MapSize.java",
+          constants.numbersOfAll(
+              "MapSize", "Sizes and limits of the maps, by their names in C.", kinds.get(true)));
     }
     return sources;
   }

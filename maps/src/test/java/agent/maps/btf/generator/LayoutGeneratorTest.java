@@ -39,6 +39,36 @@ class LayoutGeneratorTest {
   private static final int LENGTH = 112;
   private static final String PACKAGE = "agent.maps.layout.";
 
+  private static final String COLOR =
+      """
+      package agent.maps.layout;
+
+      /**
+       * A color.
+       *
+       * <p>{@code enum color} in {@code maps/sample_map.h}.
+       */
+      public enum Color implements Numbered {
+        /** As a rose. */
+        RED(1),
+        /** Before it. */
+        GREEN(2),
+        /** Over two lines. */
+        BLUE(4);
+
+        private final int number;
+
+        Color(int number) {
+          this.number = number;
+        }
+
+        @Override
+        public int number() {
+          return number;
+        }
+      }
+      """;
+
   private static final String INNER =
       """
       package agent.maps.layout;
@@ -107,7 +137,6 @@ class LayoutGeneratorTest {
   @BeforeAll
   static void compile() throws IOException {
     sources = new LayoutGenerator(SampleTypes.btf(), SampleTypes.HEADERS).sources();
-    sources.put("Color.java", "package agent.maps.layout;\n\npublic enum Color {}\n");
     final Path written = folder.resolve("sources");
     LayoutGenerator.replace(written, sources);
     final JavaCompiler compiler = ToolProvider.getSystemJavaCompiler();
@@ -334,6 +363,38 @@ class LayoutGeneratorTest {
   @Test
   void shouldWriteAFileForEachTypeThatIsShown() {
     assertEquals(
-        Set.of("Color.java", "InnerFlyweight.java", "SampleFlyweight.java"), sources.keySet());
+        Set.of(
+            "Color.java",
+            "InnerFlyweight.java",
+            "MapSize.java",
+            "SampleFlag.java",
+            "SampleFlyweight.java",
+            "SampleLayout.java"),
+        sources.keySet());
+  }
+
+  @Test
+  void shouldWriteAnEnumWithoutWhatAllNamesBeginWith() {
+    assertEquals(COLOR, sources.get("Color.java"));
+  }
+
+  @Test
+  void shouldTestTheBitsOfFlags() throws ReflectiveOperationException {
+    final Class<?> flags = classes.loadClass(PACKAGE + "SampleFlag");
+    final Method isIn = flags.getMethod("isIn", int.class);
+    final Object seen = flags.getField("SEEN").get(null);
+    assertEquals(true, isIn.invoke(seen, 6));
+    assertEquals(false, isIn.invoke(seen, 5));
+  }
+
+  @Test
+  void shouldWriteNumbersOfOneEnumAndSizesOfAll() throws ReflectiveOperationException {
+    final Class<?> numbers = classes.loadClass(PACKAGE + "SampleLayout");
+    assertEquals(5, numbers.getField("SHIFT").get(null));
+    assertEquals(-1, numbers.getField("MASK").get(null));
+    assertTrue(
+        sources
+            .get("MapSize.java")
+            .contains("  /** Entries. */\n  public static final int SAMPLES_MAX = 65_536;\n"));
   }
 }

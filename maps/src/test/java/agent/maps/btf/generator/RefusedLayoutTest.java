@@ -89,6 +89,13 @@ class RefusedLayoutTest {
   }
 
   @Test
+  void shouldRefuseAConstantThatIsNoInt() {
+    header = "enum wide {\n\tWIDE = 1,\n};\n";
+    types.show("layout_wide", types.builder.type(19, false, 1, "wide", 8, "WIDE", 1, 2));
+    assertRefused("enum wide: WIDE: 8589934593 is not an int");
+  }
+
+  @Test
   void shouldRefuseToShowAUnion() {
     types.show(
         "layout_either", types.builder.type(5, false, 1, "either", 4, "number", types.u32, 0));

@@ -25,6 +25,10 @@ final class SampleTypes {
           			 * two lines */
           };
 
+          enum sample_flag {
+          	SAMPLE_SEEN = 2,
+          };
+
           /* Numbers of both. */
           enum sample_layout {
           	SAMPLE_SHIFT = 5,
@@ -84,6 +88,7 @@ final class SampleTypes {
     final int color =
         types.builder.type(
             6, false, 3, "color", 4, "COLOR_RED", 1, "COLOR_GREEN", 2, "COLOR_BLUE", 4);
+    final int flag = types.builder.type(6, false, 1, "sample_flag", 4, "SAMPLE_SEEN", 2);
     final int layout =
         types.builder.type(6, true, 2, "sample_layout", 4, "SAMPLE_SHIFT", 5, "SAMPLE_MASK", -1);
     final int size = types.builder.type(6, false, 1, "sample_size", 4, "SAMPLES_MAX", 65536);
@@ -128,6 +133,7 @@ final class SampleTypes {
             types.member("serial_be", types.be64, 88),
             types.member("", either, 96));
     types.show("layout_color", color);
+    types.show("layout_sample_flag", flag);
     types.show("numbers_sample_layout", layout);
     types.show("numbers_sample_size", size);
     types.show("layout_inner", inner);

@@ -2,6 +2,7 @@ package agent.datapath.manager.prefilter;
 
 import agent.maps.layout.PrefilterCell;
 import agent.maps.layout.PrefilterGeometry;
+import agent.maps.layout.PrefilterLayout;
 import agent.maps.layout.PrefilterTable;
 import agent.types.Prefix;
 import java.util.Arrays;
@@ -13,7 +14,7 @@ import java.util.List;
  * thread at a time.
  */
 public final class CellPlan {
-  private static final int CELL_BITS = PrefilterGeometry.CELL_BITS;
+  private static final int CELL_BITS = PrefilterLayout.CELL_BITS;
   private static final int CELLS_PER_WORD = PrefilterGeometry.CELLS_PER_WORD;
   private static final long PART = PrefilterCell.PART.number();
   private static final long WHOLE = PrefilterCell.WHOLE.number();
@@ -37,7 +38,7 @@ public final class CellPlan {
     for (final Prefix prefix : deny) {
       if (prefix.isIpv4()) {
         mark(cells4, PrefilterGeometry.cell4((int) prefix.address().low()), prefix.length());
-      } else if (prefix.length() < PrefilterGeometry.NARROW_PREFIX) {
+      } else if (prefix.length() < PrefilterLayout.NARROW_PREFIX) {
         mark(wide6, PrefilterGeometry.wideCell6(prefix.address().high()), prefix.length());
       } else {
         final int cell = PrefilterGeometry.narrowCell6(prefix.address().high());

@@ -9,7 +9,7 @@ import agent.datapath.manager.spec.DatapathContext;
 import agent.datapath.manager.spec.Prefilter;
 import agent.datapath.manager.spec.PrefilterList;
 import agent.datapath.manager.spec.PrefilterStore;
-import agent.maps.layout.PrefilterGeometry;
+import agent.maps.layout.PrefilterLayout;
 import agent.maps.layout.PrefilterTable;
 import agent.types.OperationException;
 import agent.types.Prefix;
@@ -338,9 +338,9 @@ public final class DevicePrefilter implements Prefilter {
       ipv4 += prefix.isIpv4() ? 1 : 0;
     }
     final int most = Math.max(ipv4, deny.size() - ipv4);
-    if (most > PrefilterGeometry.MAX_PREFIXES) {
+    if (most > PrefilterLayout.MAX_PREFIXES) {
       throw Refusal.exhausted(
-          FIELD, most + " prefixes of one family, the limit is " + PrefilterGeometry.MAX_PREFIXES);
+          FIELD, most + " prefixes of one family, the limit is " + PrefilterLayout.MAX_PREFIXES);
     }
   }
 }

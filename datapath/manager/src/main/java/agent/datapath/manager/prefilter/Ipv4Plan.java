@@ -1,6 +1,7 @@
 package agent.datapath.manager.prefilter;
 
 import agent.maps.layout.PrefilterGeometry;
+import agent.maps.layout.PrefilterLayout;
 import agent.types.Prefix;
 import java.util.Arrays;
 import java.util.List;
@@ -49,7 +50,7 @@ final class Ipv4Plan implements TablePlan {
       blocks[block] =
           PrefilterGeometry.BLOCK_OF_TWO
               | inBlock(first)
-              | inBlock(last) << 2 * PrefilterGeometry.BLOCK_BITS;
+              | inBlock(last) << 2 * PrefilterLayout.BLOCK_BITS;
     }
     return to;
   }
@@ -59,7 +60,7 @@ final class Ipv4Plan implements TablePlan {
   }
 
   private static boolean isLong(Prefix prefix) {
-    return prefix.length() > PrefilterGeometry.CELL_BITS;
+    return prefix.length() > PrefilterLayout.CELL_BITS;
   }
 
   private static long inBlock(Prefix prefix) {

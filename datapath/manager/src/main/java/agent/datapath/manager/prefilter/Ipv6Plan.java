@@ -1,6 +1,7 @@
 package agent.datapath.manager.prefilter;
 
 import agent.maps.layout.PrefilterGeometry;
+import agent.maps.layout.PrefilterLayout;
 import agent.types.Prefix;
 import java.util.Arrays;
 import java.util.List;
@@ -49,7 +50,7 @@ final class Ipv6Plan implements TablePlan {
     Prefix narrow = null;
     for (int i = 0; i < list.size(); i++) {
       final Prefix prefix = list.get(i);
-      if (prefix.isIpv4() || prefix.length() <= PrefilterGeometry.CELL_BITS) {
+      if (prefix.isIpv4() || prefix.length() <= PrefilterLayout.CELL_BITS) {
         continue;
       }
       if (isNarrow(prefix)) {
@@ -66,7 +67,7 @@ final class Ipv6Plan implements TablePlan {
   }
 
   private static boolean isNarrow(Prefix prefix) {
-    return prefix.length() >= PrefilterGeometry.NARROW_PREFIX;
+    return prefix.length() >= PrefilterLayout.NARROW_PREFIX;
   }
 
   private static int bucket(Prefix prefix) {

@@ -4,6 +4,7 @@ import agent.conductor.Repairs;
 import agent.conductor.Repairs.Kind;
 import agent.datapath.manager.guard.Check;
 import agent.datapath.manager.guard.KernelFaults;
+import agent.maps.kernel.PrefilterTables;
 import agent.maps.layout.PrefilterTable;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
@@ -103,7 +104,7 @@ final class PrefilterGuard implements Check {
       if (!maps.repairSlot(table)) {
         return 0;
       }
-      note("slot of ", table.mapName());
+      note("slot of ", PrefilterTables.mapName(table));
       slots++;
       return 1;
     }
@@ -116,7 +117,7 @@ final class PrefilterGuard implements Check {
       repaired = maps.repairWords(plan, table, from, next);
       end = plan.table(table).words();
       if (repaired > 0) {
-        note("word of ", table.mapName());
+        note("word of ", PrefilterTables.mapName(table));
       }
     } else {
       final int bitmap = part - 2 * TABLES.length;

@@ -12,7 +12,7 @@ import java.util.Set;
  */
 public interface AddressUse {
   /** So many addresses may be asked for at once. */
-  int MOST_ADDRESSES = MapSize.WATCHED_ADDRESSES;
+  int MOST_ADDRESSES = MapSize.WATCHED_ADDRESSES_MAX;
 
   /** Asks for nothing. */
   AddressUse NONE =

@@ -1,26 +1,26 @@
 package agent.datapath.manager.spec;
 
 import agent.maps.layout.MapSize;
-import agent.maps.layout.PrefilterGeometry;
+import agent.maps.layout.PrefilterLayout;
 import agent.types.NumberOption;
 
 /** The numbers among the options of the datapath, which {@link DatapathContext} checks. */
 public final class DatapathOptions {
   /** Entries of each conntrack table of TCP. */
   public static final NumberOption CONNTRACK_TCP_MAX =
-      new NumberOption("bpf-ct-global-tcp-max", MapSize.CONNTRACK_TCP, 1024, 1 << 24);
+      new NumberOption("bpf-ct-global-tcp-max", MapSize.CONNTRACK_TCP_MAX_ENTRIES, 1024, 1 << 24);
 
   /** Entries of each conntrack table of other protocols. */
   public static final NumberOption CONNTRACK_ANY_MAX =
       new NumberOption(
           "bpf-ct-global-any-max",
-          MapSize.CONNTRACK_ANY,
+          MapSize.CONNTRACK_ANY_MAX_ENTRIES,
           CONNTRACK_TCP_MAX.lowest(),
           CONNTRACK_TCP_MAX.highest());
 
   /** Entries of each policy map. */
   public static final NumberOption POLICY_MAP_MAX =
-      new NumberOption("bpf-policy-map-max", MapSize.POLICY_MAP, 256, 1 << 20);
+      new NumberOption("bpf-policy-map-max", MapSize.POLICY_MAP_MAX_ENTRIES, 256, 1 << 20);
 
   /** Seconds between sweeps of the conntrack tables. */
   public static final NumberOption CONNTRACK_GC_INTERVAL =
@@ -39,7 +39,7 @@ public final class DatapathOptions {
   /** Prefixes of both families on the deny list. */
   public static final NumberOption MAX_PREFIXES =
       new NumberOption(
-          "max-prefixes", PrefilterGeometry.MAX_PREFIXES, 1, 2 * PrefilterGeometry.MAX_PREFIXES);
+          "max-prefixes", PrefilterLayout.MAX_PREFIXES, 1, 2 * PrefilterLayout.MAX_PREFIXES);
 
   private DatapathOptions() {}
 }

@@ -36,7 +36,7 @@ public record EndpointSpec(
   /**
    * The largest endpoint id, which is an index of the maps {@code endpoints} and {@code policies}.
    */
-  public static final int MAX_ID = MapSize.ENDPOINTS - 1;
+  public static final int MAX_ID = MapSize.ENDPOINTS_MAX - 1;
 
   /** Checks ranges and address families. */
   public EndpointSpec {
