@@ -165,7 +165,7 @@ class AgentCleanupKernelTest {
 
     final AgentProcess.Ended ended = cleanup("y\n");
     assertEquals(0, ended.status(), ended.output());
-    assertTrue(ended.output().contains("folder " + node.state() + " stays"), ended.output());
+    assertTrue(ended.output().contains("folder " + node.state() + " kept"), ended.output());
     for (final String device : List.of("wl-first", "wl-second", "ext0")) {
       for (final String side : List.of("ingress", "egress")) {
         final String filters = node.namespace().exec("tc", "filter", "show", "dev", device, side);

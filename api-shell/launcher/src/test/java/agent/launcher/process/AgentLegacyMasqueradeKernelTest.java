@@ -314,7 +314,9 @@ class AgentLegacyMasqueradeKernelTest {
     final AgentProcess refused = node.launchWithPrograms(programs, OPTIONS);
     assertEquals(2, refused.exitCode());
     final String reason = refused.log();
-    assertTrue(reason.contains("--install-iptables-rules: the stack cannot masquerade"), reason);
+    assertTrue(
+        reason.contains("--install-iptables-rules: masquerading by netfilter rules failed"),
+        reason);
     assertTrue(reason.contains("CONFIG_NFT_MASQ") && reason.contains("iptables-restore"), reason);
     final AgentProcess agent =
         node.agent("--host-routing=legacy", "--install-iptables-rules=false");

@@ -155,7 +155,7 @@ class AgentLimitsKernelTest {
             "PATCH",
             "/prefilter",
             filled("{\"deny\":[", i -> cidr(PREFIXES + 100_000 + i), 200_000, "]}"));
-    assertTrue(more.text().contains("at most 1000000 are held (--max-prefixes)"), more.text());
+    assertTrue(more.text().contains("the limit is 1000000 (--max-prefixes)"), more.text());
     agent.kill();
     start();
     readTogether("/prefilter", 2);
@@ -231,7 +231,7 @@ class AgentLimitsKernelTest {
     }
     readTogether("/policy", 2);
     assertRefused(
-        "at most 50331648 are held (--max-policy-text)",
+        "the limit is 50331648 (--max-policy-text)",
         "PUT",
         "/policy",
         filled("[", i -> describedRule(3000 + i, 15_000), 1000, "]"));

@@ -83,7 +83,7 @@ class AgentNodeWatchKernelTest {
     awaitStatus("Ok", "");
     final long startNs = System.nanoTime();
     while (!Files.exists(node.bpfRoot().resolve("agent/devices/up0/from_network"))
-        && !agent.log().contains(": guarded")) {
+        && !agent.log().contains(": device program attached")) {
       assertTrue(System.nanoTime() - startNs < DEADLINE_NS, agent.log());
       LockSupport.parkNanos(Duration.ofMillis(10).toNanos());
     }
@@ -101,8 +101,8 @@ class AgentNodeWatchKernelTest {
     localPorts("10000 20000");
     awaitStatus(
         "Warning",
-        "masquerading: net.ipv4.ip_local_port_range was changed: masqueraded flows leave ports"
-            + " 32768 to 60999 to sockets of the node, which have 10000 to 20000 now");
+        "masquerading: net.ipv4.ip_local_port_range was changed: masquerading reserves ports"
+            + " 32768 to 60999 for sockets of the node, which now use 10000 to 20000");
     localPorts("32768 60999");
     awaitStatus("Ok", "");
   }
@@ -169,7 +169,7 @@ class AgentNodeWatchKernelTest {
     return agent
         .log()
         .lines()
-        .filter(line -> line.contains("gateway addresses [10.210.0.1] were missing"))
+        .filter(line -> line.contains("missing gateway addresses [10.210.0.1] added again"))
         .count();
   }
 }

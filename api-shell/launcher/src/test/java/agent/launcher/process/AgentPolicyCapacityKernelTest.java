@@ -124,6 +124,6 @@ class AgentPolicyCapacityKernelTest {
     assertEquals(0, agent.terminate(), agent.log());
     agent = node.agent(OPTION, "2048");
     assertReach(Outcome.CONNECTED, Outcome.UNANSWERED);
-    assertTrue(agent.log().contains("its size changes from 1024 to 2048 entries"), agent.log());
+    assertTrue(agent.log().contains("resizing from 1024 to 2048 entries"), agent.log());
   }
 }

@@ -90,8 +90,8 @@ class PortSharesKernelTest {
       overShare.addAndGet(3);
       assertEquals(
           Reading.degraded(
-              "masquerading port share exhausted: netfilter rules dropped 3 packets beyond a"
-                  + " workload's share; "
+              "masquerading port share exhausted: netfilter rules dropped 3 packets beyond the"
+                  + " port share of a workload; "
                   + portless),
           shares.read());
       assertEquals(new DatapathStatus.Ports(0, 97), shares.status());
