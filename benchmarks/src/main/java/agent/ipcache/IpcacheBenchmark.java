@@ -1,11 +1,17 @@
 package agent.ipcache;
 
-import agent.datapath.manager.spec.IpcacheEntry;
-import agent.datapath.manager.spec.IpcacheProxy;
+import agent.bindings.LibBpf;
+import agent.conductor.Repairs;
+import agent.datapath.manager.conductor.DatapathConductor;
+import agent.datapath.manager.conductor.IpcacheMaps;
+import agent.datapath.manager.guard.KernelFaults;
+import agent.maps.kernel.BpfMap;
+import agent.maps.kernel.MapCatalog;
+import agent.maps.kernel.MapDefinitions;
+import agent.reconcile.BpfTargetMap;
 import agent.types.IpAddress;
 import agent.types.Prefix;
 import java.util.ArrayList;
-import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -20,6 +26,7 @@ import org.openjdk.jmh.annotations.OutputTimeUnit;
 import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
+import org.openjdk.jmh.annotations.TearDown;
 
 /** Measures the table of 10,000 prefixes outside, with a kernel that has them all. */
 @State(Scope.Thread)
@@ -32,26 +39,48 @@ public class IpcacheBenchmark {
 
   private final Map<Prefix, Integer> outside = new HashMap<>();
   private final List<Map<Prefix, Integer>> single = new ArrayList<>();
-  private final HeldEntries kernel = new HeldEntries();
-  private final Ipcache ipcache = new Ipcache(kernel, Runnable::run);
+  private final DatapathConductor conductor = new DatapathConductor(System::nanoTime, () -> 0);
+  private BpfMap ipcache4;
+  private BpfMap ipcache6;
+  private Ipcache ipcache;
   private final IpAddress node = IpAddress.parse("192.0.2.1");
-  private int filled;
+  private int written;
   private int next;
 
   /** Writes all prefixes. */
   @Setup
   public void fill() {
+    LibBpf.ensureLoaded();
+    final MapDefinitions shipped = MapDefinitions.of("endpoint");
+    ipcache4 = BpfMap.create(shipped.get(MapCatalog.IPCACHE4), "");
+    ipcache6 = BpfMap.create(shipped.get(MapCatalog.IPCACHE6), "");
+    ipcache =
+        new Ipcache(
+            new IpcacheMaps(
+                conductor,
+                new CountedVerdicts(),
+                new BpfTargetMap(ipcache4),
+                new BpfTargetMap(ipcache6),
+                new KernelFaults(),
+                new Repairs()));
     for (int i = 0; i < PREFIXES; i++) {
       final Prefix prefix = Prefix.of(IpAddress.ofIpv4(FIRST_ADDRESS + i));
       outside.put(prefix, FIRST_IDENTITY + i);
       single.add(Map.of(prefix, FIRST_IDENTITY + i));
     }
     ipcache.stage(outside, Set.of(Prefix.of(node)));
-    ipcache.compare().join();
-    filled = kernel.written;
-    if (filled < PREFIXES) {
-      throw new IllegalStateException(filled + " entries were written");
+    answered(ipcache.compare());
+    if (written == 0) {
+      throw new IllegalStateException("nothing was written");
     }
+    written = 0;
+  }
+
+  /** Closes the maps. */
+  @TearDown
+  public void close() {
+    ipcache4.close();
+    ipcache6.close();
   }
 
   private int next() {
@@ -79,26 +108,35 @@ public class IpcacheBenchmark {
   }
 
   private boolean unwritten(CompletableFuture<Void> put) {
-    put.join();
-    if (kernel.written != filled) {
+    answered(put);
+    if (written != 0) {
       throw new IllegalStateException("an unchanged entry was written");
     }
     return true;
   }
 
-  /** A kernel that is empty at first and counts the entries. */
-  private static final class HeldEntries implements IpcacheProxy {
-    private int written;
+  private void answered(CompletableFuture<Void> put) {
+    while (!put.isDone()) {
+      conductor.doWork();
+    }
+    put.join();
+  }
 
+  /** Notes that entries are written. */
+  private final class CountedVerdicts implements IpcacheMaps.Verdicts {
     @Override
-    public CompletableFuture<List<IpcacheEntry>> read() {
-      return CompletableFuture.completedFuture(List.of());
+    public void raise(int endpointId) {
+      written++;
     }
 
     @Override
-    public CompletableFuture<Void> apply(Collection<IpcacheChange> changes) {
-      written += changes.size();
-      return CompletableFuture.completedFuture(null);
+    public void raiseShard(int shard) {
+      written++;
+    }
+
+    @Override
+    public void raiseAll() {
+      written++;
     }
   }
 }

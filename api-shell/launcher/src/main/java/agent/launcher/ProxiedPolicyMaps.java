@@ -72,12 +72,21 @@ final class ProxiedPolicyMaps implements PolicyMapProxy {
 
       @Override
       public CompletableFuture<Void> apply(Collection<IpcacheChange> changes) {
-        final CompletableFuture<Void> written = with(Set.of(), () -> ipcache.apply(changes));
-        return changes.stream().anyMatch(ProxiedPolicyMaps::changesAnEndpoint)
-            ? written.thenCompose(done -> proxies.enforce())
-            : written;
+        return enforced(changes, with(Set.of(), () -> ipcache.apply(changes)));
+      }
+
+      @Override
+      public CompletableFuture<Void> synchronize(Collection<IpcacheChange> changes) {
+        return enforced(changes, with(Set.of(), () -> ipcache.synchronize(changes)));
       }
     };
+  }
+
+  private CompletableFuture<Void> enforced(
+      Collection<IpcacheProxy.IpcacheChange> changes, CompletableFuture<Void> written) {
+    return changes.stream().anyMatch(ProxiedPolicyMaps::changesAnEndpoint)
+        ? written.thenCompose(done -> proxies.enforce())
+        : written;
   }
 
   /** An endpoint has another identity, or is gone: flows of it may be open. */

@@ -164,17 +164,25 @@ class ProxiedPolicyMapsTest {
                 maps.note(101);
                 return CompletableFuture.completedFuture(null);
               }
+
+              @Override
+              public CompletableFuture<Void> synchronize(Collection<IpcacheChange> changes) {
+                maps.note(102);
+                return CompletableFuture.completedFuture(null);
+              }
             });
     assertTrue(ipcache.apply(List.of()).isDone());
     bench.serving = new CompletableFuture<>();
     apply(1, TO_HTTP);
     final CompletableFuture<?> read = ipcache.read();
     final CompletableFuture<?> changed = ipcache.apply(List.of());
-    assertFalse(read.isDone() || changed.isDone());
+    final CompletableFuture<?> compared = ipcache.synchronize(List.of());
+    assertFalse(read.isDone() || changed.isDone() || compared.isDone());
     assertEquals(List.of("101 0"), written);
     bench.serving.complete(null);
     await(changed);
-    assertEquals(List.of("101 0", "1 1", "100 1", "101 1"), written);
+    await(compared);
+    assertEquals(List.of("101 0", "1 1", "100 1", "101 1", "102 1"), written);
   }
 
   @Test

@@ -58,7 +58,7 @@ public final class EndpointConductor {
             context.retryBase(),
             context.retryMax(),
             context.watchesAddresses());
-    final Ipcache ipcache = new Ipcache(context.ipcache(), agent::run);
+    final Ipcache ipcache = new Ipcache(context.ipcache());
     final CompletableFuture<Void> ready = new CompletableFuture<>();
     final PolicyRealization realization =
         new PolicyRealization(

@@ -5,6 +5,7 @@ import agent.datapath.manager.spec.EndpointSpec;
 import agent.datapath.manager.spec.IpcacheEntry;
 import agent.datapath.manager.spec.IpcacheProxy;
 import agent.datapath.manager.spec.IpcacheProxy.IpcacheChange;
+import agent.datapath.manager.spec.IpcacheSource;
 import agent.datapath.manager.spec.PolicyDelta;
 import agent.datapath.manager.spec.PolicyEntry;
 import agent.datapath.manager.spec.PolicyMapProxy;
@@ -15,14 +16,19 @@ import agent.types.OperationException;
 import agent.types.Prefix;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.Comparator;
+import java.util.EnumMap;
 import java.util.HashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Predicate;
+import java.util.function.Supplier;
 
 /**
  * A datapath in memory. It computes verdicts as the programs do, so that a test can check them
@@ -46,6 +52,10 @@ final class FakeDatapath implements EndpointAttachmentProxy, PolicyMapProxy, Ipc
   Runnable onEnforced = () -> {};
 
   final Map<Prefix, IpcacheEntry> ipcache = new TreeMap<>();
+  private final Map<IpcacheSource, Map<Prefix, IpcacheEntry>> desired =
+      new EnumMap<>(IpcacheSource.class);
+
+  private int heldComparisons;
   final List<String> calls = new ArrayList<>();
 
   /** Runs before and after each write of an entry. */
@@ -225,21 +235,115 @@ final class FakeDatapath implements EndpointAttachmentProxy, PolicyMapProxy, Ipc
 
   @Override
   public CompletableFuture<Void> apply(Collection<IpcacheChange> changes) {
-    final List<Prefix> puts =
-        changes.stream().filter(c -> c.after() != null).map(IpcacheChange::prefix).toList();
-    final List<Prefix> deletes =
-        changes.stream().filter(c -> c.after() == null).map(IpcacheChange::prefix).toList();
+    return inOrder(() -> write(desire(changes)));
+  }
+
+  @Override
+  public CompletableFuture<Void> synchronize(Collection<IpcacheChange> changes) {
+    final String call = "ipcache read";
+    if (fails.test(call)) {
+      desire(changes);
+      return failure(call);
+    }
+    if (!holds.test(call)) {
+      return inOrder(() -> write(all(changes)));
+    }
+    heldComparisons++;
+    final CompletableFuture<Void> written = inOrder(() -> write(all(changes)));
+    held.add(() -> heldComparisons--);
+    return written;
+  }
+
+  /** Carries out at once what no comparison before it waits for. */
+  private CompletableFuture<Void> inOrder(Supplier<CompletableFuture<Void>> work) {
+    if (heldComparisons == 0) {
+      return work.get();
+    }
+    final CompletableFuture<Void> answer = new CompletableFuture<>();
+    held.add(
+        () ->
+            work.get()
+                .whenComplete(
+                    (done, failure) -> {
+                      if (failure == null) {
+                        answer.complete(null);
+                      } else {
+                        answer.completeExceptionally(failure);
+                      }
+                    }));
+    return answer;
+  }
+
+  /** A new agent has its sources say what they want. */
+  void forgetDesired() {
+    desired.clear();
+  }
+
+  /** Changes what the sources want; returns the prefixes whose entries may change. */
+  private Set<Prefix> desire(Collection<IpcacheChange> changes) {
+    final Set<Prefix> touched = new LinkedHashSet<>();
+    for (final IpcacheChange change : changes) {
+      touched.add(change.prefix());
+      if (change.before() != null) {
+        of(change.before().source()).remove(change.prefix());
+      }
+      if (change.after() != null) {
+        of(change.after().source()).put(change.prefix(), change.after());
+      }
+    }
+    of(IpcacheSource.OUTSIDE).keySet().stream()
+        .filter(prefix -> changes.stream().anyMatch(change -> change.prefix().covers(prefix)))
+        .forEach(touched::add);
+    return touched;
+  }
+
+  private Set<Prefix> all(Collection<IpcacheChange> changes) {
+    desire(changes);
+    final Set<Prefix> all = new TreeSet<>(ipcache.keySet());
+    desired.values().forEach(entries -> all.addAll(entries.keySet()));
+    return all;
+  }
+
+  private Map<Prefix, IpcacheEntry> of(IpcacheSource source) {
+    return desired.computeIfAbsent(source, absent -> new TreeMap<>());
+  }
+
+  /** Returns what the kernel is to hold: of the strongest source, and of the node below it. */
+  private IpcacheEntry desired(Prefix prefix) {
+    for (final IpcacheSource source : List.of(IpcacheSource.ENDPOINT, IpcacheSource.NODE)) {
+      if (of(source).containsKey(prefix)) {
+        return of(source).get(prefix);
+      }
+    }
+    final IpcacheEntry outside = of(IpcacheSource.OUTSIDE).get(prefix);
+    return outside == null
+        ? null
+        : of(IpcacheSource.NODE).values().stream()
+            .filter(entry -> entry.prefix().covers(prefix))
+            .max(Comparator.comparingInt(entry -> entry.prefix().length()))
+            .map(entry -> new IpcacheEntry(prefix, entry.identity(), 0, entry.isHost()))
+            .orElse(outside);
+  }
+
+  /** Writes the differences among some prefixes. */
+  private CompletableFuture<Void> write(Set<Prefix> touched) {
+    final List<Prefix> puts = new ArrayList<>();
+    final List<Prefix> deletes = new ArrayList<>();
+    for (final Prefix prefix : touched) {
+      if (!Objects.equals(desired(prefix), ipcache.get(prefix))) {
+        (desired(prefix) == null ? deletes : puts).add(prefix);
+      }
+    }
+    if (puts.isEmpty() && deletes.isEmpty()) {
+      return CompletableFuture.completedFuture(null);
+    }
     final String call =
         "ipcache" + (puts.isEmpty() ? "" : " +" + puts) + (deletes.isEmpty() ? "" : " -" + deletes);
     if (fails.test(call)) {
       return failure(call);
     }
-    for (final IpcacheChange change : changes) {
-      write(
-          change.after() == null
-              ? () -> ipcache.remove(change.prefix())
-              : () -> ipcache.put(change.prefix(), change.after()));
-    }
+    puts.forEach(prefix -> write(() -> ipcache.put(prefix, desired(prefix))));
+    deletes.forEach(prefix -> write(() -> ipcache.remove(prefix)));
     return done(call, null);
   }
 

@@ -232,6 +232,7 @@ final class FakeRig extends EndpointRig {
   }
 
   private EndpointContext silentContext() {
+    datapath.forgetDesired();
     return new EndpointContext()
         .datapath(datapath, datapath, datapath)
         .devices(node.devices)

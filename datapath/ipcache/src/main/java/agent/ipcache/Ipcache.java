@@ -13,22 +13,21 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.Executor;
 import java.util.stream.Stream;
 
 /**
- * The only owner of the ipcache. Every entry of the two kernel maps comes from a source in this
- * table, and only differences to the kernel are written: an unchanged entry causes no write. Runs
- * on the owner's thread. Every method returns a future that completes when the kernel holds the
- * entries. After a failed write the future fails, and the next call first compares the whole table
- * with the kernel.
+ * The only owner of the ipcache: writes the desired entries of each source. The datapath has them,
+ * with the precedence of the sources, and writes only differences to the kernel. Kept here are the
+ * entries of this node's addresses and endpoints, whose owner has to name what it removes. Runs on
+ * the owner's thread. Every method returns a future that completes when the kernel holds the
+ * entries. After a failed write the future fails, and the next call has the datapath compare the
+ * whole maps.
  */
 public final class Ipcache {
   /** No address has the identity of a prefix for the moment until that of a longer one is added. */
-  private static final Comparator<IpcacheEntry> LONGEST_FIRST =
-      Comparator.comparingInt((IpcacheEntry entry) -> entry.prefix().length()).reversed();
+  private static final Comparator<IpcacheChange> LONGEST_FIRST =
+      Comparator.comparingInt((IpcacheChange change) -> change.prefix().length()).reversed();
 
   /**
    * Prefixes whose packets the node's own sockets receive on every link: link-local unicast (RFC
@@ -42,95 +41,79 @@ public final class Ipcache {
                   new IpcacheEntry(Prefix.parse(prefix), ReservedIdentity.HOST.id(), 0, false))
           .toList();
 
-  private final IpcacheTable table = new IpcacheTable();
   private final IpcacheProxy kernel;
-  private final Executor owner;
+  private final Map<Prefix, IpcacheEntry> endpoints = new HashMap<>();
+  private final Map<Prefix, IpcacheEntry> node = new HashMap<>();
+
+  /** Changes that the next comparison is to have. */
+  private final List<IpcacheChange> staged = new ArrayList<>();
+
   private volatile boolean isOutdated = true;
-  private CompletableFuture<Void> comparison;
+  private CompletableFuture<Void> comparison = CompletableFuture.completedFuture(null);
 
   /**
-   * Creates an empty table; the first call reads the entries of the kernel.
+   * Creates an owner without entries; its first call has the datapath compare the maps.
    *
-   * @param kernel writes the maps
-   * @param owner runs tasks on the owner's thread
+   * @param kernel has the desired entries and writes the maps
    */
-  public Ipcache(IpcacheProxy kernel, Executor owner) {
+  public Ipcache(IpcacheProxy kernel) {
     this.kernel = kernel;
-    this.owner = owner;
   }
 
   /** Adds or changes the entries of an endpoint's addresses. */
   public CompletableFuture<Void> putEndpoint(
       int endpointId, int identity, Collection<IpAddress> addresses) {
-    return put(IpcacheSource.ENDPOINT, endpointEntries(endpointId, identity, addresses));
+    return write(endpointChanges(endpointId, identity, addresses));
   }
 
   /** Removes the entries of an endpoint's addresses. */
   public CompletableFuture<Void> removeEndpoint(Collection<IpAddress> addresses) {
-    return remove(IpcacheSource.ENDPOINT, addresses.stream().map(Prefix::of).toList());
+    final List<IpcacheChange> changes = new ArrayList<>();
+    for (final IpAddress address : addresses) {
+      final IpcacheEntry before = endpoints.remove(Prefix.of(address));
+      if (before != null) {
+        changes.add(new IpcacheChange(before, null));
+      }
+    }
+    return write(changes);
   }
 
   /** Adds or changes the entries of prefixes outside, each with its identity. */
   public CompletableFuture<Void> putOutside(Map<Prefix, Integer> identities) {
-    final List<IpcacheEntry> entries = outsideEntries(identities);
-    entries.sort(LONGEST_FIRST);
-    return put(IpcacheSource.OUTSIDE, entries);
+    return write(outsideChanges(identities));
   }
 
   /** Removes the entries of prefixes outside that no rule means any more. */
   public CompletableFuture<Void> removeOutside(List<Prefix> prefixes) {
-    return remove(IpcacheSource.OUTSIDE, prefixes);
+    return write(
+        prefixes.stream()
+            .map(prefix -> new IpcacheChange(new IpcacheEntry(prefix, 0, 0, false), null))
+            .toList());
   }
 
   /** Replaces the entries of the prefixes whose packets this node receives. */
   public CompletableFuture<Void> setNode(Set<Prefix> prefixes) {
-    final Map<Prefix, IpcacheEntry> wanted = new HashMap<>();
-    nodeEntries(prefixes).forEach(entry -> wanted.put(entry.prefix(), entry));
-    final Set<Prefix> touched = new TreeSet<>();
-    for (final Prefix prefix : table.prefixes(IpcacheSource.NODE)) {
-      if (!wanted.containsKey(prefix)) {
-        table.remove(IpcacheSource.NODE, prefix);
-        touched.add(prefix);
-      }
-    }
-    for (final IpcacheEntry entry : wanted.values()) {
-      if (!table.has(IpcacheSource.NODE, entry.prefix())) {
-        table.put(IpcacheSource.NODE, entry);
-        touched.add(entry.prefix());
-      }
-    }
-    return write(withCovered(touched));
+    return write(nodeChanges(prefixes));
   }
 
   /** Adds the entry of a prefix whose packets this node receives now. */
   public CompletableFuture<Void> addNode(Prefix prefix) {
-    if (table.has(IpcacheSource.NODE, prefix)) {
+    if (node.containsKey(prefix)) {
       return CompletableFuture.completedFuture(null);
     }
-    table.put(IpcacheSource.NODE, nodeEntry(prefix));
-    return write(withCovered(Set.of(prefix)));
-  }
-
-  /** Adds the prefixes outside below prefixes of the node: they are the node's, too. */
-  private Set<Prefix> withCovered(Set<Prefix> touched) {
-    final Set<Prefix> all = new TreeSet<>(touched);
-    for (final Prefix prefix : touched) {
-      if (!prefix.isSingleAddress()) {
-        all.addAll(table.below(IpcacheSource.OUTSIDE, prefix));
-      }
-    }
-    return all;
+    final IpcacheEntry entry = nodeEntry(prefix);
+    node.put(prefix, entry);
+    return write(List.of(new IpcacheChange(null, entry)));
   }
 
   /** Returns whether the address is an address of this node. */
   public boolean isNode(IpAddress address) {
-    return table.has(IpcacheSource.NODE, Prefix.of(address));
+    return node.containsKey(Prefix.of(address));
   }
 
   /** Adds the entries of an endpoint without writing them; {@link #compare()} writes them. */
   public void stageEndpoint(int endpointId, int identity, Collection<IpAddress> addresses) {
-    endpointEntries(endpointId, identity, addresses)
-        .forEach(entry -> table.put(IpcacheSource.ENDPOINT, entry));
+    staged.addAll(endpointChanges(endpointId, identity, addresses));
   }
 
   /**
@@ -138,35 +121,32 @@ public final class Ipcache {
    * #compare()} writes them.
    */
   public void stage(Map<Prefix, Integer> identities, Set<Prefix> nodePrefixes) {
-    outsideEntries(identities).forEach(entry -> table.put(IpcacheSource.OUTSIDE, entry));
-    nodeEntries(nodePrefixes).forEach(entry -> table.put(IpcacheSource.NODE, entry));
+    staged.addAll(outsideChanges(identities));
+    staged.addAll(nodeChanges(nodePrefixes));
   }
 
-  /** Reads the entries that the kernel holds, whatever this table has. */
+  /** Reads the entries that the kernel holds, whatever is desired. */
   public CompletableFuture<List<IpcacheEntry>> inKernel() {
     return kernel.read();
   }
 
-  /** Compares the whole table with the kernel and writes the difference. */
+  /**
+   * Has the datapath compare the whole maps with the entries of all sources, with those that are
+   * staged, and write the difference.
+   */
   public CompletableFuture<Void> compare() {
-    if (comparison == null || comparison.isDone()) {
+    if (comparison.isDone() || !staged.isEmpty()) {
+      final List<IpcacheChange> changes = List.copyOf(staged);
+      staged.clear();
       comparison =
-          kernel
-              .read()
-              .thenComposeAsync(
-                  held -> {
-                    table.realized(held);
-                    isOutdated = false;
-                    return apply(table.takeAllChanges());
-                  },
-                  owner);
+          kernel.synchronize(changes).whenComplete((done, failure) -> isOutdated = failure != null);
     }
     return comparison;
   }
 
   /**
-   * Returns whether the next call compares the whole table with the kernel first; otherwise its
-   * writes are asked for before it returns.
+   * Returns whether the next call has the datapath compare the whole maps: a write failed since the
+   * last comparison, or none was made yet.
    */
   public boolean isOutdated() {
     return isOutdated;
@@ -177,31 +157,14 @@ public final class Ipcache {
     return isOutdated ? compare() : CompletableFuture.completedFuture(null);
   }
 
-  private CompletableFuture<Void> put(IpcacheSource source, List<IpcacheEntry> entries) {
-    final List<Prefix> touched = new ArrayList<>(entries.size());
-    for (final IpcacheEntry entry : entries) {
-      table.put(source, entry);
-      touched.add(entry.prefix());
+  /** Writes changes; those behind a comparison in progress follow it. */
+  private CompletableFuture<Void> write(List<IpcacheChange> changes) {
+    if (isOutdated && comparison.isDone()) {
+      staged.addAll(changes);
+      return compare();
     }
-    return write(touched);
-  }
-
-  private CompletableFuture<Void> remove(IpcacheSource source, List<Prefix> prefixes) {
-    prefixes.forEach(prefix -> table.remove(source, prefix));
-    return write(prefixes);
-  }
-
-  /**
-   * Writes the changes of these prefixes. A comparison in progress includes every entry that is in
-   * the table when the kernel answers.
-   */
-  private CompletableFuture<Void> write(Collection<Prefix> touched) {
-    return isOutdated ? compare() : apply(table.takeChanges(touched));
-  }
-
-  private CompletableFuture<Void> apply(List<IpcacheChange> changes) {
     if (changes.isEmpty()) {
-      return CompletableFuture.completedFuture(null);
+      return comparison.isDone() ? CompletableFuture.completedFuture(null) : comparison;
     }
     return kernel
         .apply(changes)
@@ -213,18 +176,50 @@ public final class Ipcache {
             });
   }
 
-  private static List<IpcacheEntry> endpointEntries(
+  private List<IpcacheChange> endpointChanges(
       int endpointId, int identity, Collection<IpAddress> addresses) {
-    return addresses.stream()
-        .map(address -> new IpcacheEntry(Prefix.of(address), identity, endpointId, false))
-        .toList();
+    final List<IpcacheChange> changes = new ArrayList<>(addresses.size());
+    for (final IpAddress address : addresses) {
+      final IpcacheEntry entry = new IpcacheEntry(Prefix.of(address), identity, endpointId, false);
+      final IpcacheEntry before = endpoints.put(entry.prefix(), entry);
+      if (!entry.equals(before)) {
+        changes.add(new IpcacheChange(before, entry));
+      }
+    }
+    return changes;
   }
 
-  private static List<IpcacheEntry> outsideEntries(Map<Prefix, Integer> identities) {
-    final List<IpcacheEntry> entries = new ArrayList<>(identities.size());
+  private List<IpcacheChange> nodeChanges(Set<Prefix> prefixes) {
+    final Map<Prefix, IpcacheEntry> wanted = new HashMap<>();
+    nodeEntries(prefixes).forEach(entry -> wanted.put(entry.prefix(), entry));
+    final List<IpcacheChange> changes = new ArrayList<>();
+    wanted.forEach(
+        (prefix, entry) -> {
+          final IpcacheEntry before = node.put(prefix, entry);
+          if (!entry.equals(before)) {
+            changes.add(new IpcacheChange(before, entry));
+          }
+        });
+    node.values()
+        .removeIf(
+            entry -> {
+              final boolean isGone = !wanted.containsKey(entry.prefix());
+              if (isGone) {
+                changes.add(new IpcacheChange(entry, null));
+              }
+              return isGone;
+            });
+    changes.sort(Comparator.comparing(IpcacheChange::prefix));
+    return changes;
+  }
+
+  private static List<IpcacheChange> outsideChanges(Map<Prefix, Integer> identities) {
+    final List<IpcacheChange> changes = new ArrayList<>(identities.size());
     identities.forEach(
-        (prefix, identity) -> entries.add(new IpcacheEntry(prefix, identity, 0, false)));
-    return entries;
+        (prefix, identity) ->
+            changes.add(new IpcacheChange(null, new IpcacheEntry(prefix, identity, 0, false))));
+    changes.sort(LONGEST_FIRST);
+    return changes;
   }
 
   private static IpcacheEntry nodeEntry(Prefix prefix) {

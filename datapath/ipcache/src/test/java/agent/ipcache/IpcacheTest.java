@@ -4,31 +4,48 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.bindings.Errno;
+import agent.conductor.Repairs;
+import agent.datapath.manager.conductor.DatapathConductor;
+import agent.datapath.manager.conductor.IpcacheMaps;
+import agent.datapath.manager.guard.KernelFaults;
 import agent.datapath.manager.spec.IpcacheEntry;
 import agent.datapath.manager.spec.IpcacheProxy;
 import agent.datapath.manager.spec.IpcacheProxy.IpcacheChange;
+import agent.maps.layout.Ipcache4KeyFlyweight;
+import agent.maps.layout.Ipcache6KeyFlyweight;
+import agent.maps.layout.IpcacheEntryFlyweight;
+import agent.maps.layout.IpcacheFlag;
+import agent.reconcile.TargetMap;
 import agent.types.IpAddress;
 import agent.types.Prefix;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.Collections;
+import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.BiConsumer;
+import org.agrona.DirectBuffer;
+import org.agrona.MutableDirectBuffer;
+import org.agrona.concurrent.UnsafeBuffer;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 class IpcacheTest {
   private static final IpAddress ADDRESS = IpAddress.parse("10.5.0.9");
   private static final Prefix PREFIX = Prefix.of(ADDRESS);
+  private static final Prefix OTHER = Prefix.parse("10.5.0.10/32");
   private static final IpcacheEntry CIDR = new IpcacheEntry(PREFIX, 1 << 24, 0, false);
   private static final IpcacheEntry NODE = new IpcacheEntry(PREFIX, 1, 0, true);
   private static final IpcacheEntry ENDPOINT = new IpcacheEntry(PREFIX, 300, 7, false);
 
   private final Kernel kernel = new Kernel();
-  private final Ipcache ipcache = new Ipcache(kernel, Runnable::run);
+  private final Ipcache ipcache = new Ipcache(kernel);
 
   @BeforeEach
   void begin() {
@@ -125,9 +142,9 @@ class IpcacheTest {
 
   @Test
   void shouldCompareWithTheKernelAfterAWriteFailed() {
-    kernel.failure = new IllegalStateException("map ipcache4: ENOSPC");
+    kernel.isFull = true;
     assertTrue(ipcache.putEndpoint(7, 300, List.of(ADDRESS)).isCompletedExceptionally());
-    kernel.failure = null;
+    kernel.isFull = false;
     kernel.held.put(Prefix.parse("203.0.113.0/24"), CIDR);
     ipcache.compareIfOutdated().join();
     assertEquals(ENDPOINT, kernel.held.get(PREFIX));
@@ -139,15 +156,17 @@ class IpcacheTest {
 
   @Test
   void shouldIncludeEntriesThatAreAddedWhileTheKernelIsRead() {
-    final Ipcache fresh = new Ipcache(kernel, Runnable::run);
-    kernel.reading = new CompletableFuture<>();
+    final Kernel empty = new Kernel();
+    final Ipcache fresh = new Ipcache(empty);
+    empty.isHeld = true;
     final CompletableFuture<Void> compared = fresh.compare();
     final CompletableFuture<Void> put = fresh.putEndpoint(7, 300, List.of(ADDRESS));
     assertFalse(put.isDone());
-    kernel.reading.complete(List.of());
+    empty.isHeld = false;
+    empty.run();
     compared.join();
     put.join();
-    assertEquals(List.of(List.of(new IpcacheChange(null, ENDPOINT))), kernel.commands);
+    assertEquals(List.of(List.of(new IpcacheChange(null, ENDPOINT))), empty.commands);
   }
 
   /** Else an address has the identity of the wider one for a moment. */
@@ -187,39 +206,246 @@ class IpcacheTest {
     assertEquals(before.size() + 3, after.size());
   }
 
-  /** A fake of the kernel's maps that records every command. */
-  private static final class Kernel implements IpcacheProxy {
+  /** The datapath has no room for a moment, and no longer knows of the change. */
+  @Test
+  void shouldNotLoseAChangeThatTheConductorRefused() {
+    kernel.isHeld = true;
+    final List<CompletableFuture<?>> commands = new ArrayList<>();
+    do {
+      commands.add(kernel.conductor.run(() -> {}));
+    } while (!commands.getLast().isDone());
+    assertTrue(ipcache.putEndpoint(7, 300, List.of(ADDRESS)).isCompletedExceptionally());
+    kernel.isHeld = false;
+    kernel.run();
+    assertFalse(kernel.held.containsKey(PREFIX));
+    ipcache.compareIfOutdated().join();
+    assertEquals(ENDPOINT, kernel.held.get(PREFIX));
+  }
+
+  /** What the kernel has of the previous run stays until the first comparison. */
+  @Test
+  void shouldKeepEntriesOfThePreviousRunUntilTheComparison() {
+    final Kernel previous = new Kernel();
+    previous.held.put(PREFIX, CIDR);
+    previous.apply(List.of(new IpcacheChange(null, new IpcacheEntry(OTHER, 301, 8, false)))).join();
+    assertEquals(CIDR, previous.held.get(PREFIX));
+    assertEquals(2, previous.held.size());
+    final Ipcache fresh = new Ipcache(previous);
+    fresh.stage(Map.of(OTHER, 1 << 24), Set.of());
+    fresh.compare().join();
+    assertFalse(previous.held.containsKey(PREFIX));
+    assertEquals(8, previous.held.get(OTHER).endpointId(), "an endpoint's is stronger");
+  }
+
+  /** The datapath's tables over maps in memory; records what each call has written. */
+  private static final class Kernel implements IpcacheProxy, IpcacheMaps.Verdicts {
     private final Map<Prefix, IpcacheEntry> held = new TreeMap<>();
     private final List<List<IpcacheChange>> commands = new ArrayList<>();
-    private RuntimeException failure;
-    private CompletableFuture<List<IpcacheEntry>> reading;
+    private final List<IpcacheChange> written = new ArrayList<>();
+    private final DatapathConductor conductor = new DatapathConductor(System::nanoTime, () -> 0);
+    private final IpcacheMaps maps =
+        new IpcacheMaps(
+            conductor,
+            this,
+            new PrefixMap(true, this),
+            new PrefixMap(false, this),
+            new KernelFaults(),
+            new Repairs());
+    private boolean isFull;
+    private boolean isHeld;
 
     @Override
     public CompletableFuture<List<IpcacheEntry>> read() {
-      return reading == null
-          ? CompletableFuture.completedFuture(held.entrySet().stream().map(Kernel::entry).toList())
-          : reading;
-    }
-
-    private static IpcacheEntry entry(Map.Entry<Prefix, IpcacheEntry> entry) {
-      final IpcacheEntry value = entry.getValue();
-      return new IpcacheEntry(entry.getKey(), value.identity(), value.endpointId(), value.isHost());
+      return answered(maps.read());
     }
 
     @Override
     public CompletableFuture<Void> apply(Collection<IpcacheChange> changes) {
-      commands.add(List.copyOf(changes));
-      if (failure != null) {
-        return CompletableFuture.failedFuture(failure);
+      return answered(maps.apply(changes));
+    }
+
+    @Override
+    public CompletableFuture<Void> synchronize(Collection<IpcacheChange> changes) {
+      return answered(maps.synchronize(changes));
+    }
+
+    private <T> CompletableFuture<T> answered(CompletableFuture<T> answer) {
+      if (!isHeld) {
+        run();
       }
-      for (final IpcacheChange change : changes) {
-        if (change.after() == null) {
-          held.remove(change.prefix());
-        } else {
-          held.put(change.prefix(), change.after());
-        }
+      return answer;
+    }
+
+    private void run() {
+      while (conductor.doWork() > 0) {}
+      if (!written.isEmpty()) {
+        commands.add(List.copyOf(written));
+        written.clear();
       }
-      return CompletableFuture.completedFuture(null);
+    }
+
+    @Override
+    public void raise(int endpointId) {}
+
+    @Override
+    public void raiseShard(int shard) {}
+
+    @Override
+    public void raiseAll() {}
+  }
+
+  /** The map of one family. */
+  private static final class PrefixMap implements TargetMap {
+    private final boolean isIpv4;
+    private final Kernel kernel;
+    private final UnsafeBuffer key = new UnsafeBuffer(new byte[Ipcache6KeyFlyweight.LENGTH]);
+    private final UnsafeBuffer value = new UnsafeBuffer(new byte[IpcacheEntryFlyweight.LENGTH]);
+    private Iterator<Prefix> walk = Collections.emptyIterator();
+
+    PrefixMap(boolean isIpv4, Kernel kernel) {
+      this.isIpv4 = isIpv4;
+      this.kernel = kernel;
+    }
+
+    @Override
+    public String name() {
+      return isIpv4 ? "ipcache4" : "ipcache6";
+    }
+
+    @Override
+    public int keyBytes() {
+      return isIpv4 ? Ipcache4KeyFlyweight.LENGTH : Ipcache6KeyFlyweight.LENGTH;
+    }
+
+    @Override
+    public int valueBytes() {
+      return IpcacheEntryFlyweight.LENGTH;
+    }
+
+    private Prefix prefix(DirectBuffer read) {
+      final UnsafeBuffer copy = new UnsafeBuffer(new byte[keyBytes()]);
+      copy.putBytes(0, read, 0, keyBytes());
+      if (isIpv4) {
+        final Ipcache4KeyFlyweight key4 = new Ipcache4KeyFlyweight().wrap(copy, 0);
+        return Prefix.of(IpAddress.ofIpv4(key4.address()), key4.prefixLength());
+      }
+      final Ipcache6KeyFlyweight key6 = new Ipcache6KeyFlyweight().wrap(copy, 0);
+      return Prefix.of(
+          IpAddress.ofIpv6(key6.addressHigh(), key6.addressLow()), key6.prefixLength());
+    }
+
+    @Override
+    public int update(DirectBuffer updated, DirectBuffer to) {
+      if (kernel.isFull) {
+        return -Errno.ENOSPC;
+      }
+      final UnsafeBuffer copy = new UnsafeBuffer(new byte[valueBytes()]);
+      copy.putBytes(0, to, 0, valueBytes());
+      final IpcacheEntryFlyweight entry = new IpcacheEntryFlyweight().wrap(copy, 0);
+      final Prefix prefix = prefix(updated);
+      final IpcacheEntry after =
+          new IpcacheEntry(
+              prefix,
+              entry.identity(),
+              entry.endpointId(),
+              entry.flags() == IpcacheFlag.HOST.number());
+      kernel.written.add(new IpcacheChange(kernel.held.put(prefix, after), after));
+      return 0;
+    }
+
+    @Override
+    public int insert(DirectBuffer inserted, DirectBuffer to) {
+      return kernel.held.containsKey(prefix(inserted)) ? -Errno.EEXIST : update(inserted, to);
+    }
+
+    @Override
+    public int delete(DirectBuffer deleted) {
+      final IpcacheEntry before = kernel.held.remove(prefix(deleted));
+      if (before == null) {
+        return -Errno.ENOENT;
+      }
+      kernel.written.add(new IpcacheChange(before, null));
+      return 0;
+    }
+
+    @Override
+    public int beginWalk() {
+      walk =
+          kernel.held.keySet().stream()
+              .filter(prefix -> prefix.isIpv4() == isIpv4)
+              .toList()
+              .iterator();
+      return 0;
+    }
+
+    @Override
+    public boolean nextBatch() {
+      return walk.hasNext();
+    }
+
+    @Override
+    public boolean nextOfBatch() {
+      if (!walk.hasNext()) {
+        return false;
+      }
+      final Prefix prefix = walk.next();
+      final IpAddress address = prefix.address();
+      if (isIpv4) {
+        new Ipcache4KeyFlyweight()
+            .wrap(key, 0)
+            .prefixLength(prefix.length())
+            .address((int) address.low());
+      } else {
+        new Ipcache6KeyFlyweight()
+            .wrap(key, 0)
+            .prefixLength(prefix.length())
+            .address(address.high(), address.low());
+      }
+      final IpcacheEntry entry = kernel.held.get(prefix);
+      new IpcacheEntryFlyweight()
+          .wrap(value, 0)
+          .identity(entry.identity())
+          .endpointId(entry.endpointId())
+          .flags(entry.isHost() ? IpcacheFlag.HOST.number() : 0);
+      return true;
+    }
+
+    @Override
+    public MutableDirectBuffer key() {
+      return key;
+    }
+
+    @Override
+    public MutableDirectBuffer value() {
+      return value;
+    }
+
+    @Override
+    public int walkError() {
+      return 0;
+    }
+
+    @Override
+    public void endWalk() {
+      walk = Collections.emptyIterator();
+    }
+
+    @Override
+    public void forEach(BiConsumer<MutableDirectBuffer, MutableDirectBuffer> visitor) {
+      beginWalk();
+      while (nextOfBatch()) {
+        visitor.accept(key, value);
+      }
+    }
+
+    @Override
+    public String text(MutableDirectBuffer named) {
+      return prefix(named).toString();
+    }
+
+    @Override
+    public RuntimeException failure(String operation, String subject, int result) {
+      return new IllegalStateException(operation + " " + subject + ": " + Errno.name(-result));
     }
   }
 }

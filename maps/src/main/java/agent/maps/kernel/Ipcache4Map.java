@@ -51,9 +51,4 @@ public final class Ipcache4Map {
   public IpcacheEntryFlyweight found() {
     return value;
   }
-
-  /** Creates the exception of a failure, which names the prefix of the last operation. */
-  public BpfMapException failure(String operation, int result) {
-    return map.failure(operation, entry, result);
-  }
 }

@@ -21,10 +21,6 @@ public final class Ipcache6Map {
     value.wrap(entry.value(), 0);
   }
 
-  public BpfMap map() {
-    return map;
-  }
-
   /** Writes one prefix; flags are bits of {@link agent.maps.layout.IpcacheFlag}. */
   public int upsert(
       long addressHigh,
@@ -55,10 +51,5 @@ public final class Ipcache6Map {
   /** Returns the value that the last lookup found; valid until the next operation. */
   public IpcacheEntryFlyweight found() {
     return value;
-  }
-
-  /** Creates the exception of a failure, which names the prefix of the last operation. */
-  public BpfMapException failure(String operation, int result) {
-    return map.failure(operation, entry, result);
   }
 }

@@ -38,6 +38,7 @@ class ImportDirectionTest {
           List.of("agent.conntrack.."),
           List.of("agent.types.."),
           List.of("agent.conductor.."),
+          List.of("agent.reconcile.."),
           List.of("agent.datapath.manager.."),
           List.of("agent.identity..", "agent.ipam..", "agent.ipcache.."),
           List.of("agent.policy.."),
@@ -55,6 +56,7 @@ class ImportDirectionTest {
     "agent.conntrack..",
     "agent.types..",
     "agent.conductor..",
+    "agent.reconcile..",
     "agent.datapath..",
     "agent.identity..",
     "agent.ipam..",
@@ -245,7 +247,11 @@ class ImportDirectionTest {
     noClasses()
         .that()
         .resideOutsideOfPackages(
-            "agent.bindings..", "agent.maps..", "agent.conntrack..", "agent.datapath.manager..")
+            "agent.bindings..",
+            "agent.maps..",
+            "agent.conntrack..",
+            "agent.reconcile..",
+            "agent.datapath.manager..")
         .should()
         .dependOnClassesThat(
             resideInAnyPackage("agent.maps.kernel..")

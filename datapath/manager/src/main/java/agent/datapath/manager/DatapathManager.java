@@ -243,7 +243,7 @@ public final class DatapathManager implements AutoCloseable {
             ? 0
             : mirrors.reconcile(RECONCILE_WRITES_PER_CYCLE, policyMaps::onRealised);
     final int steps = guard.doWork();
-    conductor.idleStrategy().parkAtMost(guard.pauseNs());
+    conductor.parkAtMost(guard.pauseNs());
     return realised + steps;
   }
 

@@ -1,6 +1,7 @@
 package agent.datapath.manager.conductor;
 
 import agent.conductor.ConductorAgent;
+import agent.reconcile.Reconciler;
 import java.util.function.IntSupplier;
 import org.agrona.concurrent.NanoClock;
 
@@ -14,6 +15,7 @@ import org.agrona.concurrent.NanoClock;
  */
 public final class DatapathConductor extends ConductorAgent {
   private final IntSupplier reconcile;
+  private final Reconciler reconciler;
 
   /**
    * Creates the conductor without starting its thread.
@@ -23,6 +25,18 @@ public final class DatapathConductor extends ConductorAgent {
   public DatapathConductor(NanoClock clock, IntSupplier reconcile) {
     super("dp-conductor", clock);
     this.reconcile = reconcile;
+    reconciler = new Reconciler(clock);
+    beginHere(reconciler);
+  }
+
+  /** Ends the next park after so long at the latest, or when an entry is to be retried. */
+  public void parkAtMost(long nanoseconds) {
+    idleStrategy().parkAtMost(Math.min(nanoseconds, reconciler.pauseNs()));
+  }
+
+  /** Returns the reconciler, which this agent's thread steps. */
+  public Reconciler reconciler() {
+    return reconciler;
   }
 
   @Override

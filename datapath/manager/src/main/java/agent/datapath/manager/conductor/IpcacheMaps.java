@@ -1,36 +1,73 @@
 package agent.datapath.manager.conductor;
 
-import agent.bindings.Errno;
 import agent.conductor.Repairs;
+import agent.datapath.manager.guard.Check;
 import agent.datapath.manager.guard.KernelFaults;
 import agent.datapath.manager.spec.IpcacheEntry;
 import agent.datapath.manager.spec.IpcacheProxy;
-import agent.datapath.manager.spec.IpcacheProxy.IpcacheChange;
+import agent.datapath.manager.spec.IpcacheSource;
 import agent.maps.kernel.BpfMap;
-import agent.maps.kernel.Ipcache4Map;
-import agent.maps.kernel.Ipcache6Map;
-import agent.maps.kernel.MapCursor;
 import agent.maps.layout.Ipcache4KeyFlyweight;
 import agent.maps.layout.Ipcache6KeyFlyweight;
 import agent.maps.layout.IpcacheEntryFlyweight;
 import agent.maps.layout.IpcacheFlag;
+import agent.reconcile.Batch;
+import agent.reconcile.BpfTargetMap;
+import agent.reconcile.DesiredTable;
+import agent.reconcile.MapFaults;
+import agent.reconcile.PeriodicComparison;
+import agent.reconcile.Reconciler;
+import agent.reconcile.TableChanges;
+import agent.reconcile.TargetMap;
 import agent.types.IpAddress;
 import agent.types.Prefix;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
+import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
-import java.util.function.Function;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import org.agrona.MutableDirectBuffer;
+import org.agrona.concurrent.UnsafeBuffer;
 
-/** Reads and writes the ipcache maps of both families on the conductor's thread. */
+/**
+ * The desired entries of the ipcache maps of both families, by source, which the conductor's
+ * reconciler realizes.
+ */
 public final class IpcacheMaps implements IpcacheProxy {
-  private final DatapathConductor conductor;
-  private final VerdictGenerations generations;
-  private final Ipcache4Map map4;
-  private final Ipcache6Map map6;
-  private final IpcacheGuard guard;
+  private static final int SOURCES = IpcacheSource.values().length;
 
-  /** Creates the writer of the two open maps. */
+  /** Invalidates verdicts. */
+  public interface Verdicts {
+    /** Invalidates all verdicts with this endpoint as a side. */
+    void raise(int endpointId);
+
+    /** Invalidates all verdicts with a side of this shard of the outside. */
+    void raiseShard(int shard);
+
+    /** Invalidates all verdicts. */
+    void raiseAll();
+  }
+
+  private final DatapathConductor conductor;
+  private final NodePrefixes node = new NodePrefixes();
+  private final TargetMap map4;
+  private final TargetMap map6;
+  private final DesiredTable table4;
+  private final DesiredTable table6;
+  private final Comparison comparison;
+
+  /** Changes that a full queue of commands did not take: the next ones follow them. */
+  private final Queue<List<IpcacheChange>> unsent = new ConcurrentLinkedQueue<>();
+
+  private final UnsafeBuffer key4 = new UnsafeBuffer(new byte[Ipcache4KeyFlyweight.LENGTH]);
+  private final UnsafeBuffer key6 = new UnsafeBuffer(new byte[Ipcache6KeyFlyweight.LENGTH]);
+  private final UnsafeBuffer value = new UnsafeBuffer(new byte[IpcacheEntryFlyweight.LENGTH]);
+  private final Ipcache4KeyFlyweight writer4 = new Ipcache4KeyFlyweight().wrap(key4, 0);
+  private final Ipcache6KeyFlyweight writer6 = new Ipcache6KeyFlyweight().wrap(key6, 0);
+  private final IpcacheEntryFlyweight writer = new IpcacheEntryFlyweight().wrap(value, 0);
+
+  /** Creates the desired entries of two open maps. */
   public IpcacheMaps(
       DatapathConductor conductor,
       VerdictGenerations generations,
@@ -38,16 +75,39 @@ public final class IpcacheMaps implements IpcacheProxy {
       BpfMap ipcache6,
       KernelFaults faults,
       Repairs repairs) {
+    this(
+        conductor,
+        generations,
+        new BpfTargetMap(ipcache4),
+        new BpfTargetMap(ipcache6),
+        faults,
+        repairs);
+  }
+
+  /** Creates the desired entries of two maps. */
+  public IpcacheMaps(
+      DatapathConductor conductor,
+      Verdicts verdicts,
+      TargetMap map4,
+      TargetMap map6,
+      MapFaults faults,
+      Repairs repairs) {
     this.conductor = conductor;
-    this.generations = generations;
-    map4 = new Ipcache4Map(ipcache4);
-    map6 = new Ipcache6Map(ipcache6);
-    guard = new IpcacheGuard(generations, ipcache4, ipcache6, faults, repairs);
+    this.map4 = map4;
+    this.map6 = map6;
+    table4 = table(map4, new IpcacheRealization(true, node, verdicts), faults);
+    table6 = table(map6, new IpcacheRealization(false, node, verdicts), faults);
+    comparison = new Comparison(new PeriodicComparison(List.of(table4, table6), repairs));
+  }
+
+  /** No prefix refers to another one: both maps have one rank. */
+  private DesiredTable table(TargetMap map, IpcacheRealization realization, MapFaults faults) {
+    return conductor.reconciler().add(new DesiredTable(map, SOURCES, 0, realization, faults));
   }
 
   /** Returns the comparison of the maps with the kernel. */
-  public IpcacheGuard guard() {
-    return guard;
+  public Check guard() {
+    return comparison;
   }
 
   @Override
@@ -57,116 +117,163 @@ public final class IpcacheMaps implements IpcacheProxy {
 
   @Override
   public CompletableFuture<Void> apply(Collection<IpcacheChange> changes) {
-    final List<IpcacheChange> copy = List.copyOf(changes);
-    return conductor.run(() -> onApply(copy));
+    return submit(List.copyOf(changes), false);
   }
 
-  private void onApply(List<IpcacheChange> changes) {
-    final List<Prefix> changed = new ArrayList<>(changes.size());
-    changes.forEach(guard::change);
-    try {
-      for (final IpcacheChange change : changes) {
-        if (change.after() == null) {
-          delete(change.prefix());
-        } else {
-          upsert(change.after());
-        }
-        changed.add(change.prefix());
-        raiseEndpoints(change);
-      }
-    } catch (RuntimeException failure) {
-      guard.uncertain();
-      throw failure;
-    } finally {
-      generations.raiseOutside(changed);
-    }
+  @Override
+  public CompletableFuture<Void> synchronize(Collection<IpcacheChange> changes) {
+    return submit(List.copyOf(changes), true);
   }
 
-  /**
-   * Invalidates the verdicts of the endpoints that the prefix belongs to before and after the
-   * change.
-   */
-  private void raiseEndpoints(IpcacheChange change) {
-    final int before = change.before() == null ? 0 : change.before().endpointId();
-    final int after = change.after() == null ? 0 : change.after().endpointId();
-    if (before != 0) {
-      generations.raise(before);
-    }
-    if (after != 0 && after != before) {
-      generations.raise(after);
-    }
+  private CompletableFuture<Void> submit(List<IpcacheChange> changes, boolean isWhole) {
+    final CompletableFuture<Void> written = new CompletableFuture<>();
+    conductor
+        .run(() -> onSubmit(changes, isWhole, written))
+        .whenComplete(
+            (submitted, refusal) -> {
+              if (refusal != null) {
+                unsent.add(changes);
+                written.completeExceptionally(refusal);
+              }
+            });
+    return written;
   }
 
-  private void upsert(IpcacheEntry entry) {
-    final IpAddress address = entry.prefix().address();
-    final int length = entry.prefix().length();
-    final int flags = entry.isHost() ? IpcacheFlag.HOST.number() : 0;
-    if (address.isIpv4()) {
-      final int result =
-          map4.upsert((int) address.low(), length, entry.identity(), entry.endpointId(), flags);
-      if (result < 0) {
-        throw map4.failure("update", result);
-      }
+  private void onSubmit(
+      List<IpcacheChange> changes, boolean isWhole, CompletableFuture<Void> written) {
+    final Reconciler reconciler = conductor.reconciler();
+    List<IpcacheChange> before = unsent.poll();
+    while (before != null) {
+      reconciler.submit(new ListedChanges(before, false), failure -> {}); // it was answered
+      before = unsent.poll();
+    }
+    reconciler.submit(new ListedChanges(changes, isWhole), failure -> answer(written, failure));
+  }
+
+  private static void answer(CompletableFuture<Void> written, RuntimeException failure) {
+    if (failure == null) {
+      written.complete(null);
     } else {
-      final int result =
-          map6.upsert(
-              address.high(), address.low(), length, entry.identity(), entry.endpointId(), flags);
-      if (result < 0) {
-        throw map6.failure("update", result);
+      written.completeExceptionally(DatapathFailures.refusal(failure));
+    }
+  }
+
+  /** The changes of one call, which are applied in slices. */
+  private final class ListedChanges implements TableChanges {
+    private final List<IpcacheChange> changes;
+    private final boolean isWhole;
+    private int next;
+
+    ListedChanges(List<IpcacheChange> changes, boolean isWhole) {
+      this.changes = changes;
+      this.isWhole = isWhole;
+    }
+
+    @Override
+    public boolean apply(Batch batch, int limit) {
+      final int end = Math.min(changes.size(), next + limit);
+      while (next < end) {
+        change(batch, changes.get(next++));
+      }
+      if (next == changes.size() && isWhole) {
+        synchronize(batch, table4);
+        synchronize(batch, table6);
+      }
+      return next < changes.size();
+    }
+
+    private void synchronize(Batch batch, DesiredTable table) {
+      for (int source = 0; source < SOURCES; source++) {
+        batch.complete(table, source);
+      }
+      batch.compare(table);
+    }
+  }
+
+  private void change(Batch batch, IpcacheChange change) {
+    final IpcacheEntry before = change.before();
+    final IpcacheEntry after = change.after();
+    final DesiredTable table = change.prefix().isIpv4() ? table4 : table6;
+    final MutableDirectBuffer key = key(change.prefix());
+    if (before != null && (after == null || before.source() != after.source())) {
+      batch.remove(table, before.source().ordinal(), before.endpointId(), key);
+      if (before.source() == IpcacheSource.NODE && node.remove(before.prefix())) {
+        batch.review(table);
+      }
+    }
+    if (after != null) {
+      writer
+          .identity(after.identity())
+          .endpointId(after.endpointId())
+          .flags(after.isHost() ? IpcacheFlag.HOST.number() : 0);
+      batch.put(table, after.source().ordinal(), after.endpointId(), key, value);
+      if (after.source() == IpcacheSource.NODE
+          && !after.prefix().isSingleAddress()
+          && node.put(after)) {
+        batch.review(table);
       }
     }
   }
 
-  private void delete(Prefix prefix) {
+  private MutableDirectBuffer key(Prefix prefix) {
     final IpAddress address = prefix.address();
-    if (address.isIpv4()) {
-      final int result = map4.delete((int) address.low(), prefix.length());
-      if (result < 0 && result != -Errno.ENOENT) {
-        throw map4.failure("delete", result);
-      }
-    } else {
-      final int result = map6.delete(address.high(), address.low(), prefix.length());
-      if (result < 0 && result != -Errno.ENOENT) {
-        throw map6.failure("delete", result);
-      }
+    if (prefix.isIpv4()) {
+      writer4.prefixLength(prefix.length()).address((int) address.low());
+      return key4;
     }
+    writer6.prefixLength(prefix.length()).address(address.high(), address.low());
+    return key6;
   }
 
+  /** The first reading takes the entries over as those of the previous run. */
   private List<IpcacheEntry> onRead() {
+    conductor.reconciler().adopt(table4);
+    conductor.reconciler().adopt(table6);
     final List<IpcacheEntry> entries = new ArrayList<>();
-    final Ipcache4KeyFlyweight key4 = new Ipcache4KeyFlyweight();
-    final Ipcache6KeyFlyweight key6 = new Ipcache6KeyFlyweight();
-    read(
-        map4.map(),
-        cursor -> {
-          key4.wrap(cursor.key(), 0);
-          return Prefix.of(IpAddress.ofIpv4(key4.address()), key4.prefixLength());
-        },
-        entries);
-    read(
-        map6.map(),
-        cursor -> {
-          key6.wrap(cursor.key(), 0);
-          return Prefix.of(
-              IpAddress.ofIpv6(key6.addressHigh(), key6.addressLow()), key6.prefixLength());
-        },
-        entries);
-    guard.onRead(entries);
+    final Ipcache4KeyFlyweight read4 = new Ipcache4KeyFlyweight();
+    final Ipcache6KeyFlyweight read6 = new Ipcache6KeyFlyweight();
+    final IpcacheEntryFlyweight read = new IpcacheEntryFlyweight();
+    map4.forEach(
+        (key, found) -> {
+          read4.wrap(key, 0);
+          final IpAddress address = IpAddress.ofIpv4(read4.address());
+          entries.add(entry(Prefix.of(address, read4.prefixLength()), read.wrap(found, 0)));
+        });
+    map6.forEach(
+        (key, found) -> {
+          read6.wrap(key, 0);
+          final IpAddress address = IpAddress.ofIpv6(read6.addressHigh(), read6.addressLow());
+          entries.add(entry(Prefix.of(address, read6.prefixLength()), read.wrap(found, 0)));
+        });
     return entries;
   }
 
-  private static void read(
-      BpfMap map, Function<MapCursor, Prefix> prefixOf, List<IpcacheEntry> entries) {
-    final IpcacheEntryFlyweight value = new IpcacheEntryFlyweight();
-    map.forEachEntry(
-        cursor -> {
-          value.wrap(cursor.value(), 0);
-          entries.add(
-              new IpcacheEntry(
-                  prefixOf.apply(cursor),
-                  value.identity(),
-                  value.endpointId(),
-                  (value.flags() & IpcacheFlag.HOST.number()) != 0));
-        });
+  private static IpcacheEntry entry(Prefix prefix, IpcacheEntryFlyweight found) {
+    return new IpcacheEntry(
+        prefix,
+        found.identity(),
+        found.endpointId(),
+        (found.flags() & IpcacheFlag.HOST.number()) != 0);
+  }
+
+  private record Comparison(PeriodicComparison comparison) implements Check {
+    @Override
+    public Progress step(long nowNs) {
+      final int repaired = comparison.step();
+      if (repaired == PeriodicComparison.END_OF_ROUND) {
+        return Progress.DONE;
+      }
+      return repaired == 0 ? Progress.COMPARED : Progress.REPAIRED;
+    }
+
+    @Override
+    public void close() {
+      comparison.close();
+    }
+
+    @Override
+    public String toString() {
+      return "ipcache";
+    }
   }
 }

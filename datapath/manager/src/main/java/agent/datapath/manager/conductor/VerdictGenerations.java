@@ -21,7 +21,7 @@ import org.apache.logging.log4j.Logger;
  * that were given before a change of policy. A generation that another tool has written is raised
  * beyond it, so that neither the verdicts of before nor those of meanwhile are valid.
  */
-public final class VerdictGenerations implements Check {
+public final class VerdictGenerations implements Check, IpcacheMaps.Verdicts {
   private static final Logger LOGGER = LogManager.getLogger(VerdictGenerations.class);
   private static final String SUBJECT = "map generations";
   private static final int GENERATIONS_PER_STEP = 16_384;
@@ -46,8 +46,8 @@ public final class VerdictGenerations implements Check {
     }
   }
 
-  /** Invalidates all verdicts with this endpoint as a side. */
-  void raise(int endpointId) {
+  @Override
+  public void raise(int endpointId) {
     bump(endpointId);
   }
 
@@ -95,12 +95,17 @@ public final class VerdictGenerations implements Check {
 
   private void raiseShards(int first, int count) {
     for (int i = 0; i < count; i++) {
-      bump(GenerationLayout.OUTSIDE + (first ^ i));
+      raiseShard(first ^ i);
     }
   }
 
-  /** Invalidates all verdicts. */
-  void raiseAll() {
+  @Override
+  public void raiseShard(int shard) {
+    bump(GenerationLayout.OUTSIDE + shard);
+  }
+
+  @Override
+  public void raiseAll() {
     for (int index = 0; index < written.length; index++) {
       bump(index);
     }

@@ -3,6 +3,7 @@ package agent.datapath.manager.guard;
 import agent.conductor.Faults;
 import agent.conductor.HealthBoard;
 import agent.datapath.manager.spec.EndpointFaults;
+import agent.reconcile.MapFaults;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.TreeMap;
@@ -11,7 +12,7 @@ import java.util.TreeMap;
  * The differences between the kernel and what the agent wants that exist now: the health module
  * {@code dp-guard}, and the part of each endpoint. Thread-safe.
  */
-public final class KernelFaults implements EndpointFaults, HealthBoard.Probe {
+public final class KernelFaults implements EndpointFaults, MapFaults, HealthBoard.Probe {
   private record Known(int endpointId, Fault fault) {}
 
   private final Faults module = new Faults("links, maps and pins are as the agent set them");
@@ -44,7 +45,17 @@ public final class KernelFaults implements EndpointFaults, HealthBoard.Probe {
     }
   }
 
-  /** Removes the fault of a subject, if there is one. */
+  @Override
+  public void degraded(String subject, String found) {
+    degraded(0, null, subject, found);
+  }
+
+  @Override
+  public void failed(String subject, String found) {
+    failed(0, null, subject, found);
+  }
+
+  @Override
   public synchronized void clear(String subject) {
     module.clear(subject);
     known.remove(subject);

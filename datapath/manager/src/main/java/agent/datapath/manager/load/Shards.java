@@ -18,7 +18,12 @@ public final class Shards {
 
   /** Returns the shard of an address; those under its prefix differ from it in their low bits. */
   public static int of(IpAddress address) {
-    long folded = address.isIpv4() ? address.low() & 0xffff_ffffL : address.high() ^ address.low();
+    return of(address.isIpv4() ? address.low() & 0xffff_ffffL : address.high() ^ address.low());
+  }
+
+  /** Returns the shard of an IPv4 address, or of the exclusive or of both halves of another one. */
+  public static int of(long halves) {
+    long folded = halves;
     folded ^= folded >>> Integer.SIZE;
     folded ^= folded >>> BITS;
     return (int) folded & COUNT - 1;
@@ -26,7 +31,11 @@ public final class Shards {
 
   /** Returns how many shards the addresses of a prefix have; a power of two. */
   public static int under(Prefix prefix) {
-    final int openBits = (prefix.isIpv4() ? Integer.SIZE : 2 * Long.SIZE) - prefix.length();
+    return under((prefix.isIpv4() ? Integer.SIZE : 2 * Long.SIZE) - prefix.length());
+  }
+
+  /** Returns how many shards the addresses of a prefix have that leaves so many bits open. */
+  public static int under(int openBits) {
     return 1 << Math.min(openBits, BITS);
   }
 }

@@ -12,11 +12,22 @@ import java.util.Objects;
  * @param isHost whether it is an address of this node
  */
 public record IpcacheEntry(Prefix prefix, int identity, int endpointId, boolean isHost) {
+  /** The identity of this node. */
+  private static final int NODE = 1;
+
   /** Checks the endpoint id. */
   public IpcacheEntry {
     Objects.requireNonNull(prefix, "prefix");
     if (endpointId != 0) {
       EndpointSpec.requireId(endpointId);
     }
+  }
+
+  /** Returns the source of such an entry. */
+  public IpcacheSource source() {
+    if (endpointId != 0) {
+      return IpcacheSource.ENDPOINT;
+    }
+    return identity == NODE ? IpcacheSource.NODE : IpcacheSource.OUTSIDE;
   }
 }

@@ -6,26 +6,34 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 
 /**
- * Reads and writes the ipcache maps of the kernel. Only the module {@code datapath/ipcache}, which
- * owns their content, uses it. Threads, order and failures are those of {@link
- * EndpointAttachmentProxy}.
+ * Reads the ipcache maps of the kernel, and changes the entries that they are to hold. Only the
+ * module {@code datapath/ipcache}, which owns their content, uses it. Threads, order and failures
+ * are those of {@link EndpointAttachmentProxy}; an entry that the kernel refuses is retried.
  */
 public interface IpcacheProxy {
   /** Reads all entries of the kernel. */
   CompletableFuture<List<IpcacheEntry>> read();
 
   /**
-   * Writes changes in the given order. Raises the generations of the endpoints before and after
-   * each change, and once the generation of addresses outside this node; an empty list raises none.
-   * Skips the remaining changes after a failed write.
+   * Changes desired entries, of each {@link IpcacheEntry#source()} beside those of the others, and
+   * writes the differences in this order, deletions last. Raises the generations of the endpoints
+   * before and after each difference, and those of the addresses outside this node.
+   *
+   * @return completes when the kernel holds the entries
    */
   CompletableFuture<Void> apply(Collection<IpcacheChange> changes);
 
   /**
+   * Changes desired entries as {@link #apply} does, and then compares both maps with all of them.
+   * Entries of the previous run that no source has put until then are deleted.
+   */
+  CompletableFuture<Void> synchronize(Collection<IpcacheChange> changes);
+
+  /**
    * The change of one ipcache entry.
    *
-   * @param before the entry that the kernel holds for the prefix, or null for none
-   * @param after the desired entry for the same prefix, or null for none
+   * @param before the former entry of its source; null where it has none, or one that is replaced
+   * @param after the new entry of its source, for the same prefix; null for none
    */
   record IpcacheChange(IpcacheEntry before, IpcacheEntry after) {
     /** Checks that at least one entry is given, and that both have the same prefix. */

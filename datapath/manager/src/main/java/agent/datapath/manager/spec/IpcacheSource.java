@@ -1,10 +1,10 @@
-package agent.ipcache;
+package agent.datapath.manager.spec;
 
 /**
  * The sources of ipcache entries in ascending precedence: where several sources have an entry for
  * one prefix, the highest wins; when it is removed, the next one replaces it.
  */
-enum IpcacheSource {
+public enum IpcacheSource {
   /** A CIDR of a rule, or an address of a name that a rule selects. */
   OUTSIDE,
   /** An address of this node. */

@@ -1,0 +1,390 @@
+package agent.reconcile;
+
+import java.util.Arrays;
+import org.agrona.DirectBuffer;
+import org.agrona.MutableDirectBuffer;
+import org.agrona.concurrent.UnsafeBuffer;
+
+/**
+ * The desired entries of one map, by key and source: where several sources have an entry for a key,
+ * the one with the highest number wins, and when it is removed, the next one replaces it. Beside
+ * them it has what the map was last known to hold, so that only differences are written.
+ *
+ * <p>Entries that the map held when the agent started stay desired, below all sources, until each
+ * source has declared its entries complete, or one of them has changed the key.
+ *
+ * <p>A row has a key, the value that the map holds, and for each source an owner and a value. Rows
+ * lie outside the heap in parts of {@value #PART} and keep their number; a free one is used again.
+ * Allocates only when it grows. For the reconciler's thread.
+ */
+public final class DesiredTable {
+  private static final int PART_BITS = 12;
+  private static final int PART = 1 << PART_BITS;
+  private static final int FACTOR = 0x9E3779B1;
+  private static final int MOST_SOURCES = 7;
+
+  private static final int STATE = 0;
+  private static final int ROUND = Integer.BYTES;
+  private static final int REVISION = 2 * Integer.BYTES;
+  private static final int KEY = REVISION + Long.BYTES;
+
+  /**
+   * The lowest bits of a state say which sources have an entry; the first one is the former run.
+   */
+  private static final int SOURCES = 0xff;
+
+  private static final int RESTORED = 1;
+  private static final int WRITTEN = 1 << 8;
+  private static final int DEFERRED = 1 << 9;
+  private static final int USED = 1 << 10;
+
+  private final TargetMap map;
+  private final MapFaults faults;
+  private final int rank;
+  private final int sources;
+  private final Realization realization;
+  private final int keyBytes;
+  private final int valueBytes;
+  private final int stride;
+  private final KeyIndex index = new KeyIndex();
+  private final UnsafeBuffer keyView = new UnsafeBuffer(0, 0);
+  private final UnsafeBuffer writtenView = new UnsafeBuffer(0, 0);
+  private final UnsafeBuffer wanted;
+  private final TableComparison comparison;
+  private UnsafeBuffer[] parts = {};
+  private int rows;
+  private int free = -1;
+  private int restored;
+  private int complete;
+  private long revision;
+  private boolean isAdopted;
+
+  /**
+   * Creates an empty table.
+   *
+   * @param map the map that is to hold the entries
+   * @param sources the number of sources, from 0 with the lowest precedence
+   * @param rank additions to tables of a lower rank come first, and removals from them last:
+   *     entries of a higher rank may refer to them
+   * @param realization what is done with entries that are written
+   * @param faults where faults of the map are reported
+   */
+  public DesiredTable(
+      TargetMap map, int sources, int rank, Realization realization, MapFaults faults) {
+    if (sources < 1 || sources > MOST_SOURCES) {
+      throw new IllegalArgumentException(sources + " sources");
+    }
+    this.map = map;
+    this.faults = faults;
+    this.sources = sources;
+    this.rank = rank;
+    this.realization = realization;
+    keyBytes = map.keyBytes();
+    valueBytes = map.valueBytes();
+    final int bytes = KEY + keyBytes + valueBytes + (sources + 1) * (Integer.BYTES + valueBytes);
+    stride = bytes + Long.BYTES - 1 & -Long.BYTES;
+    wanted = OffHeap.allocate(valueBytes);
+    comparison = new TableComparison(this);
+  }
+
+  TargetMap map() {
+    return map;
+  }
+
+  MapFaults faults() {
+    return faults;
+  }
+
+  int rank() {
+    return rank;
+  }
+
+  Realization realization() {
+    return realization;
+  }
+
+  TableComparison comparison() {
+    return comparison;
+  }
+
+  /** Returns whether the entries are known that the map held when the agent started. */
+  boolean isAdopted() {
+    return isAdopted;
+  }
+
+  /** Ends the adoption of what the map holds. */
+  void adopted() {
+    isAdopted = true;
+  }
+
+  /** Returns the number of the last change. */
+  long revision() {
+    return revision;
+  }
+
+  /** Begins a change with the next number. */
+  void beginRevision() {
+    revision++;
+  }
+
+  /** Takes over an entry that the map holds. */
+  void adopt(DirectBuffer key, DirectBuffer value) {
+    final int row = rowFor(key);
+    if (!has(row, WRITTEN)) {
+      written(row, value);
+    }
+    if ((state(row) & SOURCES) == 0) {
+      set(row, RESTORED);
+      restored++;
+      part(row).putBytes(source(row, 0) + Integer.BYTES, value, 0, valueBytes);
+    }
+  }
+
+  /**
+   * Puts an entry of a source.
+   *
+   * @return the row where the map may have to change, or -1
+   */
+  int put(int source, int owner, DirectBuffer key, DirectBuffer value) {
+    final int row = rowFor(key);
+    final int at = source(row, source + 1);
+    final UnsafeBuffer part = part(row);
+    part.putInt(at, owner);
+    part.putBytes(at + Integer.BYTES, value, 0, valueBytes);
+    set(row, RESTORED << source + 1);
+    drop(row);
+    return touched(row);
+  }
+
+  /**
+   * Removes the entry of a source, unless another owner has put one there since.
+   *
+   * @return the row where the map may have to change, or -1
+   */
+  int remove(int source, int owner, DirectBuffer key) {
+    final int row = find(key);
+    if (row < 0) {
+      return -1;
+    }
+    final int bit = RESTORED << source + 1;
+    if (has(row, bit)) {
+      if (part(row).getInt(source(row, source + 1)) != owner) {
+        return -1;
+      }
+      clear(row, bit);
+    }
+    drop(row);
+    return touched(row);
+  }
+
+  private int touched(int row) {
+    if (isRealized(row) && !has(row, DEFERRED)) {
+      return -1;
+    }
+    part(row).putLong(at(row) + REVISION, revision);
+    return row;
+  }
+
+  /** Declares the entries of a source complete; returns whether those of all sources are. */
+  boolean complete(int source) {
+    complete |= 1 << source;
+    return complete == (1 << sources) - 1;
+  }
+
+  /** Returns whether entries of the previous run are still desired. */
+  boolean hasRestored() {
+    return restored > 0;
+  }
+
+  /** Gives up a row's entry of the previous run; returns whether there was one. */
+  boolean drop(int row) {
+    if (!has(row, RESTORED)) {
+      return false;
+    }
+    clear(row, RESTORED);
+    restored--;
+    return true;
+  }
+
+  /** Returns the number of rows, with those that are not used. */
+  int rows() {
+    return rows;
+  }
+
+  boolean isUsed(int row) {
+    return has(row, USED);
+  }
+
+  /** Returns what the map is to hold for a row, or null for nothing; valid until the next call. */
+  MutableDirectBuffer wanted(int row) {
+    final int present = state(row) & SOURCES;
+    if (present == 0) {
+      return null;
+    }
+    final int strongest = Integer.SIZE - 1 - Integer.numberOfLeadingZeros(present);
+    wanted.putBytes(0, part(row), source(row, strongest) + Integer.BYTES, valueBytes);
+    if (strongest > 0) {
+      realization.refine(strongest - 1, key(row), wanted);
+    }
+    return wanted;
+  }
+
+  /** Returns whether any source has an entry for a row. */
+  boolean isWanted(int row) {
+    return (state(row) & SOURCES) != 0;
+  }
+
+  /** Returns whether the map holds what it is to hold for a row, as far as is known. */
+  boolean isRealized(int row) {
+    final DirectBuffer value = wanted(row);
+    return value == null ? !has(row, WRITTEN) : has(row, WRITTEN) && isWritten(row, value);
+  }
+
+  private boolean isWritten(int row, DirectBuffer value) {
+    return areEqual(part(row), at(row) + KEY + keyBytes, value, valueBytes);
+  }
+
+  /** Returns the key of a row; valid until the next call. */
+  MutableDirectBuffer key(int row) {
+    keyView.wrap(part(row), at(row) + KEY, keyBytes);
+    return keyView;
+  }
+
+  /** Returns what the map holds for a row, or null; valid until the next call. */
+  MutableDirectBuffer held(int row) {
+    if (!has(row, WRITTEN)) {
+      return null;
+    }
+    writtenView.wrap(part(row), at(row) + KEY + keyBytes, valueBytes);
+    return writtenView;
+  }
+
+  /** Notes what the map holds now for a row. */
+  void written(int row, DirectBuffer value) {
+    part(row).putBytes(at(row) + KEY + keyBytes, value, 0, valueBytes);
+    set(row, WRITTEN);
+  }
+
+  /** Notes that the map holds nothing for a row. */
+  void deleted(int row) {
+    clear(row, WRITTEN);
+  }
+
+  boolean isDeferred(int row) {
+    return has(row, DEFERRED);
+  }
+
+  /** Notes whether the write of a row is to be retried; such a row is not freed. */
+  void deferred(int row, boolean isDeferred) {
+    if (isDeferred) {
+      set(row, DEFERRED);
+    } else {
+      clear(row, DEFERRED);
+    }
+  }
+
+  /** Frees a row that no source has and the map does not hold, unless it is to be retried. */
+  void freeUnused(int row) {
+    if (state(row) == USED) {
+      index.remove(hash(key(row), keyBytes), row);
+      part(row).putInt(at(row) + STATE, 0);
+      part(row).putInt(at(row) + ROUND, free);
+      free = row;
+    }
+  }
+
+  /** Returns the round of comparison in which the map was last seen to hold a row. */
+  int round(int row) {
+    return part(row).getInt(at(row) + ROUND);
+  }
+
+  void round(int row, int round) {
+    part(row).putInt(at(row) + ROUND, round);
+  }
+
+  /** Returns the number of the change that last touched a row. */
+  long revision(int row) {
+    return part(row).getLong(at(row) + REVISION);
+  }
+
+  /** Returns the row of a key, or -1. */
+  int find(DirectBuffer key) {
+    int row = index.first(hash(key, keyBytes));
+    while (row >= 0 && !areEqual(part(row), at(row) + KEY, key, keyBytes)) {
+      row = index.next();
+    }
+    return row;
+  }
+
+  private int rowFor(DirectBuffer key) {
+    final int found = find(key);
+    if (found >= 0) {
+      return found;
+    }
+    final int row = free >= 0 ? free : newRow();
+    free = row == free ? round(row) : free;
+    final UnsafeBuffer part = part(row);
+    final int at = at(row);
+    part.setMemory(at, stride, (byte) 0);
+    part.putInt(at + STATE, USED);
+    part.putBytes(at + KEY, key, 0, keyBytes);
+    index.add(hash(key, keyBytes), row);
+    return row;
+  }
+
+  private int newRow() {
+    final int row = rows;
+    if (row >>> PART_BITS == parts.length) {
+      parts = Arrays.copyOf(parts, parts.length + 1);
+      parts[parts.length - 1] = OffHeap.allocate(PART * stride);
+    }
+    rows++;
+    return row;
+  }
+
+  private int source(int row, int number) {
+    return at(row) + KEY + keyBytes + valueBytes + number * (Integer.BYTES + valueBytes);
+  }
+
+  private int state(int row) {
+    return part(row).getInt(at(row) + STATE);
+  }
+
+  private boolean has(int row, int bit) {
+    return (state(row) & bit) != 0;
+  }
+
+  private void set(int row, int bit) {
+    part(row).putInt(at(row) + STATE, state(row) | bit);
+  }
+
+  private void clear(int row, int bit) {
+    part(row).putInt(at(row) + STATE, state(row) & ~bit);
+  }
+
+  private UnsafeBuffer part(int row) {
+    return parts[row >>> PART_BITS];
+  }
+
+  private int at(int row) {
+    return (row & PART - 1) * stride;
+  }
+
+  private static boolean areEqual(DirectBuffer one, int at, DirectBuffer other, int bytes) {
+    for (int i = 0; i < bytes; i += Integer.BYTES) {
+      if (one.getInt(at + i) != other.getInt(i)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  private static int hash(DirectBuffer key, int bytes) {
+    int hash = 0;
+    for (int i = 0; i < bytes; i += Integer.BYTES) {
+      hash = (hash ^ key.getInt(i)) * FACTOR;
+      hash ^= hash >>> 15;
+    }
+    return hash * FACTOR;
+  }
+}

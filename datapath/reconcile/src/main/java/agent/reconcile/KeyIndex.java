@@ -1,0 +1,115 @@
+package agent.reconcile;
+
+import org.agrona.concurrent.UnsafeBuffer;
+
+/**
+ * Finds rows by the hash of their keys: open addressing in {@value #SEGMENTS} segments that grow
+ * one at a time, so that a table of a million rows copies 4,000 slots at once, and not all. A slot
+ * holds the hash beside the number of the row: growing reads no row. Allocates only when a segment
+ * grows.
+ */
+final class KeyIndex {
+  private static final int SEGMENTS = 256;
+  private static final int SEGMENT_SHIFT = Integer.SIZE - 8;
+  private static final int SMALLEST = 8;
+
+  private final UnsafeBuffer[] segments = new UnsafeBuffer[SEGMENTS];
+  private final int[] sizes = new int[SEGMENTS];
+  private UnsafeBuffer sought;
+  private int soughtHash;
+  private int slot;
+
+  /** Returns the first row with a hash, or -1; {@link #next} returns those after it. */
+  int first(int hash) {
+    sought = segments[hash >>> SEGMENT_SHIFT];
+    if (sought == null) {
+      return -1;
+    }
+    soughtHash = hash;
+    slot = (hash & mask(sought)) - 1;
+    return next();
+  }
+
+  /** Returns the next row with the hash of {@link #first}, or -1. */
+  int next() {
+    while (true) {
+      slot = slot + 1 & mask(sought);
+      final long found = get(sought, slot);
+      if (found == 0) {
+        return -1;
+      }
+      if (hashOf(found) == soughtHash) {
+        return (int) found - 1;
+      }
+    }
+  }
+
+  /** Adds a row that is not in the index. */
+  void add(int hash, int row) {
+    final int number = hash >>> SEGMENT_SHIFT;
+    UnsafeBuffer segment = segments[number];
+    if (segment == null) {
+      segment = OffHeap.allocate(SMALLEST * Long.BYTES);
+      segments[number] = segment;
+    }
+    sizes[number]++;
+    if (3 * sizes[number] > 2 * (mask(segment) + 1)) {
+      segment = grown(segment);
+      segments[number] = segment;
+    }
+    insert(segment, (long) hash << Integer.SIZE | row + 1);
+  }
+
+  private static UnsafeBuffer grown(UnsafeBuffer segment) {
+    final UnsafeBuffer wider = OffHeap.allocate(2 * segment.capacity());
+    for (int i = 0; i <= mask(segment); i++) {
+      final long entry = get(segment, i);
+      if (entry != 0) {
+        insert(wider, entry);
+      }
+    }
+    return wider;
+  }
+
+  private static void insert(UnsafeBuffer segment, long entry) {
+    int at = hashOf(entry) & mask(segment);
+    while (get(segment, at) != 0) {
+      at = at + 1 & mask(segment);
+    }
+    segment.putLong(at * Long.BYTES, entry);
+  }
+
+  /** Removes a row; those behind it that a search would no longer find move up. */
+  void remove(int hash, int row) {
+    final int number = hash >>> SEGMENT_SHIFT;
+    final UnsafeBuffer segment = segments[number];
+    final int mask = mask(segment);
+    int hole = hash & mask;
+    while ((int) get(segment, hole) != row + 1) {
+      hole = hole + 1 & mask;
+    }
+    for (int next = hole + 1 & mask; get(segment, next) != 0; next = next + 1 & mask) {
+      final int home = hashOf(get(segment, next)) & mask;
+      final boolean stays =
+          hole <= next ? hole < home && home <= next : hole < home || home <= next;
+      if (!stays) {
+        segment.putLong(hole * Long.BYTES, get(segment, next));
+        hole = next;
+      }
+    }
+    segment.putLong(hole * Long.BYTES, 0);
+    sizes[number]--;
+  }
+
+  private static long get(UnsafeBuffer segment, int slot) {
+    return segment.getLong(slot * Long.BYTES);
+  }
+
+  private static int hashOf(long entry) {
+    return (int) (entry >>> Integer.SIZE);
+  }
+
+  private static int mask(UnsafeBuffer segment) {
+    return segment.capacity() / Long.BYTES - 1;
+  }
+}

@@ -1,0 +1,469 @@
+package agent.reconcile;
+
+import agent.bindings.Errno;
+import agent.conductor.Work;
+import java.util.ArrayDeque;
+import java.util.concurrent.TimeUnit;
+import org.agrona.MutableDirectBuffer;
+import org.agrona.collections.LongArrayList;
+import org.agrona.concurrent.NanoClock;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+
+/**
+ * Brings maps to their desired tables: the long work of a conductor that never ends. TableChanges
+ * are realized one after the other, each as a {@link Batch}; a step applies, writes or looks
+ * through a bounded number of entries. Once its tables and lists have grown, it allocates nothing.
+ *
+ * <p>What a map refuses is named to the waiter and to the faults, and retried: before the next
+ * change, and after a time that doubles from {@value #SHORTEST_RETRY_MS} ms. New entries behind a
+ * refused one of the same change are held back, and keep their order; removals are not, since they
+ * make room.
+ */
+public final class Reconciler implements Work {
+  private static final Logger LOGGER = LogManager.getLogger(Reconciler.class);
+
+  static final int CHANGES_PER_STEP = 256;
+  static final int WRITES_PER_STEP = 64;
+  static final int ROWS_PER_STEP = 4096;
+  private static final int SHORTEST_RETRY_MS = 100;
+  private static final long SHORTEST_RETRY_NS = TimeUnit.MILLISECONDS.toNanos(SHORTEST_RETRY_MS);
+  private static final long LONGEST_RETRY_NS = TimeUnit.SECONDS.toNanos(10);
+
+  /** The parts of a change, in this order. */
+  private enum Phase {
+    ADOPT,
+    RETRY,
+    APPLY,
+    REVIEW,
+    ADD,
+    RELIEVE,
+    REMOVE,
+    COMPARE;
+
+    static final Phase[] ALL = values();
+  }
+
+  private static final class Request {
+    TableChanges changes;
+    Waiter waiter;
+  }
+
+  private final NanoClock clock;
+  private final Tables tables = new Tables();
+  private final Batch batch = new Batch(tables);
+  private final RefusedRows refused = new RefusedRows(tables);
+  private final ArrayDeque<Request> requests = new ArrayDeque<>();
+  private final ArrayDeque<Request> unused = new ArrayDeque<>();
+  private Request current;
+  private Phase phase = Phase.ADOPT;
+  private int table;
+  private int rank;
+  private int cursor;
+  private boolean isBegun;
+  private boolean isIncomplete;
+  private int allowance;
+  private RuntimeException failure;
+  private long retryNs;
+  private long nextRetryNs;
+
+  /** Creates a reconciler without tables. */
+  public Reconciler(NanoClock clock) {
+    this.clock = clock;
+  }
+
+  /** Adds a table and returns it; before the first change. */
+  public DesiredTable add(DesiredTable added) {
+    tables.add(added);
+    return added;
+  }
+
+  /**
+   * Takes over what the map of a table holds, at once and not in steps; each first change does so
+   * in steps.
+   */
+  public void adopt(DesiredTable adopted) {
+    if (!adopted.isAdopted()) {
+      begin(adopted);
+      while (!adopted.isAdopted()) {
+        adoptBatch(adopted);
+      }
+    }
+  }
+
+  /** Realizes changes after those that were submitted before; the waiter learns when. */
+  public void submit(TableChanges changes, Waiter waiter) {
+    final Request request = unused.isEmpty() ? new Request() : unused.poll();
+    request.changes = changes;
+    request.waiter = waiter;
+    requests.add(request);
+  }
+
+  @Override
+  public Progress step() {
+    allowance = CHANGES_PER_STEP;
+    try {
+      if (current == null && !beginNext()) {
+        return retry() ? Progress.WORKED : Progress.WAITING;
+      }
+      while (current != null && stepPhase()) {
+        nextPhase();
+      }
+      endStep();
+    } catch (RuntimeException unexpected) {
+      LOGGER.error(
+          "a change of maps was not completed; the next one is to complete it", unexpected);
+      isIncomplete = true;
+      nextRetryNs = clock.nanoTime() + LONGEST_RETRY_NS;
+      if (current != null) {
+        failure = failure == null ? unexpected : failure;
+        end();
+      }
+    }
+    return Progress.WORKED;
+  }
+
+  /** Returns the time until an entry is retried, or the longest one where none is. */
+  public long pauseNs() {
+    return refused.isEmpty() ? LONGEST_RETRY_NS : Math.max(0, nextRetryNs - clock.nanoTime());
+  }
+
+  @Override
+  public void failed(RuntimeException cause) {
+    if (current != null) {
+      failure = cause;
+      end();
+    }
+    while (!requests.isEmpty()) {
+      requests.poll().waiter.done(cause);
+    }
+  }
+
+  private boolean beginNext() {
+    current = requests.poll();
+    if (current == null) {
+      return false;
+    }
+    batch.begin(isIncomplete);
+    isIncomplete = false;
+    for (int i = 0; i < tables.size(); i++) {
+      tables.get(i).beginRevision();
+    }
+    refused.beginChange();
+    failure = null;
+    begin(Phase.ADOPT);
+    return true;
+  }
+
+  private void begin(Phase next) {
+    phase = next;
+    table = 0;
+    rank = next == Phase.REMOVE ? tables.highestRank() : 0;
+    cursor = 0;
+    isBegun = false;
+  }
+
+  private void nextPhase() {
+    if (phase == Phase.COMPARE) {
+      end();
+    } else {
+      begin(Phase.ALL[phase.ordinal() + 1]);
+    }
+  }
+
+  private void end() {
+    final Request ended = current;
+    current = null;
+    final Waiter waiter = ended.waiter;
+    ended.changes = null;
+    ended.waiter = null;
+    unused.add(ended);
+    refused.endChange();
+    endStep(); // generations are raised before the waiter goes on
+    waiter.done(failure);
+  }
+
+  private void endStep() {
+    for (int i = 0; i < tables.size(); i++) {
+      tables.get(i).realization().onStepEnd();
+    }
+  }
+
+  /**
+   * Executes what the allowance of this step has room for; returns whether the phase is complete.
+   */
+  private boolean stepPhase() {
+    return switch (phase) {
+      case ADOPT -> adoptAll();
+      case RETRY -> retryRefused();
+      case APPLY -> applyChanges();
+      case REVIEW -> look(false);
+      case ADD -> add();
+      case RELIEVE -> look(true);
+      case REMOVE -> remove();
+      case COMPARE -> compareAll();
+    };
+  }
+
+  private boolean adoptAll() {
+    for (; table < tables.size(); table++) {
+      final DesiredTable adopted = tables.get(table);
+      try {
+        if (!isBegun && !adopted.isAdopted()) {
+          begin(adopted);
+          isBegun = true;
+        }
+        while (!adopted.isAdopted()) {
+          if (allowance <= 0) {
+            return false;
+          }
+          allowance -= adoptBatch(adopted);
+        }
+      } catch (RuntimeException unreadable) {
+        failure = failure == null ? unreadable : failure;
+      }
+      isBegun = false;
+    }
+    return true;
+  }
+
+  private static void begin(DesiredTable adopted) {
+    final int result = adopted.map().beginWalk();
+    if (result < 0) {
+      throw adopted.map().failure("walk", "all", result);
+    }
+  }
+
+  /** Takes over one batch of entries; returns how much of the allowance that takes. */
+  private static int adoptBatch(DesiredTable adopted) {
+    final TargetMap map = adopted.map();
+    int taken = 1;
+    if (map.nextBatch()) {
+      while (map.nextOfBatch()) {
+        adopted.adopt(map.key(), map.value());
+        taken++;
+      }
+      return taken;
+    }
+    final int error = map.walkError();
+    map.endWalk();
+    if (error < 0) {
+      throw map.failure("walk", "all", error);
+    }
+    adopted.adopted();
+    return taken;
+  }
+
+  private boolean applyChanges() {
+    final int limit = allowance;
+    allowance = 0;
+    try {
+      if (limit <= 0 || current.changes.apply(batch, limit)) {
+        return false;
+      }
+    } catch (RuntimeException unexpected) {
+      failure = failure == null ? unexpected : failure; // what was applied is realized
+    }
+    allowance = CHANGES_PER_STEP / 2; // a small change is realized in the step that applies it
+    return true;
+  }
+
+  /** Looks the tables through: for refined values that changed, or for entries to be given up. */
+  private boolean look(boolean relieves) {
+    for (; table < tables.size(); table++) {
+      final DesiredTable looked = tables.get(table);
+      if (relieves ? batch.isRelieved(table) && looked.hasRestored() : batch.isReviewed(table)) {
+        if (allowance <= 0) {
+          return false;
+        }
+        allowance = 0;
+        final int end = Math.min(looked.rows(), cursor + ROWS_PER_STEP);
+        for (; cursor < end; cursor++) {
+          if (looked.isUsed(cursor)) {
+            look(looked, cursor, relieves);
+          }
+        }
+        if (cursor < looked.rows()) {
+          return false;
+        }
+      }
+      cursor = 0;
+    }
+    return true;
+  }
+
+  private void look(DesiredTable looked, int row, boolean relieves) {
+    if (relieves) {
+      if (looked.drop(row) && !looked.isWanted(row)) {
+        batch.removals().addLong(Tables.pack(table, row));
+      }
+    } else if (!looked.isRealized(row)) {
+      batch.note(looked, row);
+    }
+  }
+
+  private boolean add() {
+    final LongArrayList additions = batch.additions();
+    for (; rank <= tables.highestRank(); rank++) {
+      for (; cursor < additions.size(); cursor++) {
+        final long packed = additions.getLong(cursor);
+        final DesiredTable added = tables.tableOf(packed);
+        if (added.rank() == rank) {
+          if (allowance <= 0) {
+            return false;
+          }
+          allowance--;
+          add(added, packed);
+        }
+      }
+      cursor = 0;
+    }
+    return true;
+  }
+
+  private void add(DesiredTable added, long packed) {
+    final int row = Tables.rowOf(packed);
+    if (!added.isUsed(row)) {
+      return;
+    }
+    if (!added.isWanted(row)) { // it is removed below
+      if (added.held(row) == null) {
+        added.freeUnused(row);
+      }
+    } else if (!added.isRealized(row)) {
+      final RuntimeException before = refused.before(added, row);
+      final RuntimeException refusal = before == null ? update(added, row) : before;
+      if (refusal != null) {
+        note(added, packed, refusal);
+      }
+    }
+  }
+
+  private void note(DesiredTable of, long packed, RuntimeException refusal) {
+    failure = failure == null ? refusal : failure;
+    if (refused.isEmpty()) {
+      retryNs = SHORTEST_RETRY_NS;
+      nextRetryNs = clock.nanoTime() + retryNs;
+    }
+    refused.add(of, packed, refusal);
+  }
+
+  /** Writes the desired value of a row; returns the refusal, or null. */
+  private RuntimeException update(DesiredTable updated, int row) {
+    allowance -= CHANGES_PER_STEP / WRITES_PER_STEP;
+    final MutableDirectBuffer value = updated.wanted(row);
+    final int result = updated.map().update(updated.key(row), value);
+    if (result < 0) {
+      return updated.map().failure("update", updated.map().text(updated.key(row)), result);
+    }
+    updated.realization().onWritten(updated.key(row), updated.held(row), value);
+    updated.written(row, value);
+    return null;
+  }
+
+  private boolean remove() {
+    final LongArrayList removals = batch.removals();
+    for (; rank >= 0; rank--) {
+      for (; cursor < removals.size(); cursor++) {
+        final long packed = removals.getLong(cursor);
+        final DesiredTable removed = tables.tableOf(packed);
+        if (removed.rank() == rank) {
+          if (allowance <= 0) {
+            return false;
+          }
+          allowance--;
+          final RuntimeException refusal = remove(removed, Tables.rowOf(packed));
+          if (refusal != null) {
+            note(removed, packed, refusal);
+          }
+        }
+      }
+      cursor = 0;
+    }
+    return true;
+  }
+
+  /** Deletes the entry of a row that no source has; returns the refusal, or null. */
+  private RuntimeException remove(DesiredTable removed, int row) {
+    if (!removed.isUsed(row) || removed.isWanted(row)) {
+      return null;
+    }
+    if (removed.held(row) != null) {
+      allowance -= CHANGES_PER_STEP / WRITES_PER_STEP;
+      removed.comparison().beforeDelete(removed.key(row));
+      final int result = removed.map().delete(removed.key(row));
+      if (result < 0 && result != -Errno.ENOENT) {
+        return removed.map().failure("delete", removed.map().text(removed.key(row)), result);
+      }
+      removed.realization().onWritten(removed.key(row), removed.held(row), null);
+      removed.deleted(row);
+    }
+    removed.freeUnused(row);
+    return null;
+  }
+
+  private boolean compareAll() {
+    for (; table < tables.size(); table++) {
+      if (batch.isCompared(table)) {
+        final TableComparison comparison = tables.get(table).comparison();
+        if (!isBegun) {
+          comparison.begin(false);
+          isBegun = true;
+        }
+        while (comparison.isRunning()) {
+          if (allowance <= 0) {
+            return false;
+          }
+          allowance = 0;
+          comparison.step();
+        }
+        failure = failure == null ? comparison.failure() : failure;
+        if (comparison.repaired() > 0) {
+          LOGGER.info("map {}: {}", tables.get(table).map().name(), comparison.found());
+          tables.get(table).realization().onRepaired();
+        }
+      }
+      isBegun = false;
+    }
+    return true;
+  }
+
+  /** Retries what is due where there is no change to realize; returns whether anything was. */
+  private boolean retry() {
+    if (refused.isEmpty() || nextRetryNs - clock.nanoTime() > 0) {
+      return false;
+    }
+    if (retryRefused() && !refused.isEmpty()) {
+      retryNs = Math.min(LONGEST_RETRY_NS, 2 * retryNs);
+      nextRetryNs = clock.nanoTime() + retryNs;
+    }
+    endStep();
+    return true;
+  }
+
+  /** Writes refused entries in their order until one is refused again. */
+  private boolean retryRefused() {
+    while (!refused.isEmpty()) {
+      if (allowance <= 0) {
+        return false;
+      }
+      final long packed = refused.first();
+      final DesiredTable retried = tables.tableOf(packed);
+      final int row = Tables.rowOf(packed);
+      final RuntimeException refusal = retry(retried, row);
+      if (refusal != null) {
+        refused.again(retried, refusal);
+        return true;
+      }
+      refused.removeFirst();
+    }
+    return true;
+  }
+
+  private RuntimeException retry(DesiredTable retried, int row) {
+    if (!retried.isWanted(row)) {
+      return remove(retried, row);
+    }
+    return retried.isRealized(row) ? null : update(retried, row);
+  }
+}

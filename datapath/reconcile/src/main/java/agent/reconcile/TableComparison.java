@@ -1,0 +1,251 @@
+package agent.reconcile;
+
+import agent.bindings.Errno;
+import org.agrona.DirectBuffer;
+import org.agrona.MutableDirectBuffer;
+import org.agrona.concurrent.UnsafeBuffer;
+
+/**
+ * Compares a map with what a table knows that it holds, in slices of one batch, and repairs each
+ * difference in the slice that finds it. An entry whose write is still to come is no difference.
+ * What the reconciler writes does not restart the walk: an entry is deleted only after the walk has
+ * passed it, because the kernel walks a trie from its start again where the last key is gone.
+ */
+final class TableComparison {
+  private static final int ENTRIES_PER_STEP = 64;
+  private static final int ROWS_PER_STEP = 4096;
+
+  private enum Phase {
+    IDLE,
+    WALK,
+    MISSING
+  }
+
+  private final DesiredTable table;
+  private final TargetMap map;
+  private final UnsafeBuffer position;
+  private final UnsafeBuffer foreign;
+  private Phase phase = Phase.IDLE;
+  private boolean isReported;
+  private int round;
+  private long begunRevision;
+  private boolean hasPosition;
+  private boolean hasForeign;
+  private int nextRow;
+  private int missing;
+  private int notDesired;
+  private int otherValue;
+  private String first;
+  private RuntimeException failure;
+
+  TableComparison(DesiredTable table) {
+    this.table = table;
+    map = table.map();
+    position = OffHeap.allocate(map.keyBytes());
+    foreign = OffHeap.allocate(map.keyBytes());
+  }
+
+  /** Returns whether a comparison has begun and is not complete. */
+  boolean isRunning() {
+    return phase != Phase.IDLE;
+  }
+
+  /** Returns whether the last comparison that was begun counts and reports what it repairs. */
+  boolean isReported() {
+    return isReported;
+  }
+
+  /** Begins a comparison, and gives up the one in progress. */
+  void begin(boolean reports) {
+    isReported = reports;
+    round++;
+    begunRevision = table.revision();
+    hasPosition = false;
+    hasForeign = false;
+    nextRow = 0;
+    missing = 0;
+    notDesired = 0;
+    otherValue = 0;
+    first = null;
+    failure = null;
+    phase = Phase.WALK;
+    final int result = map.beginWalk();
+    if (result < 0) {
+      fail(map.failure("walk", "all", result));
+    }
+  }
+
+  /** Compares one slice, if a comparison is in progress. */
+  void step() {
+    if (phase == Phase.WALK) {
+      walk();
+    } else if (phase == Phase.MISSING) {
+      findMissing();
+    }
+  }
+
+  /** Gives up the comparison in progress. */
+  void abandon() {
+    map.endWalk();
+    phase = Phase.IDLE;
+  }
+
+  /** Returns the number of differences that this comparison has repaired until now. */
+  int repaired() {
+    return missing + notDesired + otherValue;
+  }
+
+  /** Returns the failure that ended the last comparison early, or null. */
+  RuntimeException failure() {
+    return failure;
+  }
+
+  /** Returns what was found, for messages. */
+  String found() {
+    return "%d entries missing, %d not desired, %d with another value; the first: %s"
+        .formatted(missing, notDesired, otherValue, first);
+  }
+
+  /** Moves the walk on where it stands at an entry that is to be deleted. */
+  void beforeDelete(DirectBuffer key) {
+    if (phase == Phase.WALK && hasPosition && isPosition(key)) {
+      walk();
+    }
+  }
+
+  private boolean isPosition(DirectBuffer key) {
+    for (int i = 0; i < map.keyBytes(); i += Integer.BYTES) {
+      if (position.getInt(i) != key.getInt(i)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  private void walk() {
+    int compared = 0;
+    while (compared < ENTRIES_PER_STEP && phase == Phase.WALK) {
+      if (!map.nextBatch()) {
+        endWalk();
+        return;
+      }
+      while (phase == Phase.WALK && map.nextOfBatch()) {
+        position.putBytes(0, map.key(), 0, map.keyBytes());
+        hasPosition = true;
+        compare(map.key(), map.value());
+        compared++;
+      }
+      compared++;
+    }
+  }
+
+  /** A walk that others restart again and again has seen a part: what is missing is not known. */
+  private void endWalk() {
+    deleteForeign();
+    final int error = map.walkError();
+    if (error < 0 && error != -Errno.EAGAIN) {
+      fail(map.failure("walk", "all", error));
+    } else if (error < 0) {
+      abandon();
+    } else if (phase == Phase.WALK) {
+      map.endWalk();
+      phase = Phase.MISSING;
+    }
+  }
+
+  private void compare(MutableDirectBuffer key, DirectBuffer value) {
+    deleteForeign();
+    final int row = table.find(key);
+    if (row >= 0) {
+      table.round(row, round);
+      if (!table.isRealized(row)) {
+        return;
+      }
+    }
+    final DirectBuffer held = row < 0 ? null : table.held(row);
+    if (held == null) {
+      foreign.putBytes(0, key, 0, map.keyBytes());
+      hasForeign = true;
+    } else if (!areEqual(held, value)) {
+      repaired(map.update(key, held), key, Found.OTHER_VALUE);
+    }
+  }
+
+  /** Deletes the last entry that was found and is not desired, which the walk has passed now. */
+  private void deleteForeign() {
+    if (hasForeign) {
+      hasForeign = false;
+      final int row = table.find(foreign);
+      if (row < 0 || table.isRealized(row) && table.held(row) == null) {
+        repaired(map.delete(foreign), foreign, Found.NOT_DESIRED);
+      }
+    }
+  }
+
+  private boolean areEqual(DirectBuffer one, DirectBuffer other) {
+    for (int i = 0; i < map.valueBytes(); i += Integer.BYTES) {
+      if (one.getInt(i) != other.getInt(i)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  private void findMissing() {
+    final int end = Math.min(table.rows(), nextRow + ROWS_PER_STEP);
+    for (; nextRow < end && phase == Phase.MISSING; nextRow++) {
+      if (isMissing(nextRow)) {
+        repaired(map.insert(table.key(nextRow), table.held(nextRow)), null, Found.MISSING);
+      }
+    }
+    if (phase == Phase.MISSING && nextRow >= table.rows()) {
+      phase = Phase.IDLE;
+    }
+  }
+
+  /** What has changed since the comparison began may have come behind the walk. */
+  private boolean isMissing(int row) {
+    return table.isUsed(row)
+        && table.round(row) != round
+        && table.revision(row) <= begunRevision
+        && table.held(row) != null
+        && table.isRealized(row);
+  }
+
+  private enum Found {
+    MISSING("missing"),
+    NOT_DESIRED("not desired"),
+    OTHER_VALUE("other value");
+
+    private final String text;
+
+    Found(String text) {
+      this.text = text;
+    }
+  }
+
+  /** Counts a repair that has changed the map; an entry may have come or gone before it. */
+  private void repaired(int result, MutableDirectBuffer given, Found found) {
+    if (result == -Errno.EEXIST || result == -Errno.ENOENT) {
+      return;
+    }
+    final MutableDirectBuffer key = given == null ? table.key(nextRow) : given;
+    if (result < 0) {
+      fail(map.failure("repair", map.text(key), result));
+      return;
+    }
+    switch (found) {
+      case MISSING -> missing++;
+      case NOT_DESIRED -> notDesired++;
+      case OTHER_VALUE -> otherValue++;
+    }
+    if (first == null) {
+      first = found.text + " (" + map.text(key) + ")";
+    }
+  }
+
+  private void fail(RuntimeException cause) {
+    failure = cause;
+    abandon();
+  }
+}

@@ -1,0 +1,93 @@
+package agent.reconcile;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import org.agrona.concurrent.UnsafeBuffer;
+import org.junit.jupiter.api.Test;
+
+class DesiredTableTest {
+  private static final int NUMBERS = 20_000;
+
+  private final NumberedMap map = new NumberedMap("a", NUMBERS);
+  private final UnsafeBuffer key = new UnsafeBuffer(new byte[8]);
+  private final UnsafeBuffer value = new UnsafeBuffer(new byte[4]);
+  private final DesiredTable table =
+      new DesiredTable(map, 3, 0, Realization.PLAIN, new ReconcileBench());
+
+  /** Random changes of three sources give what maps of the collections say. */
+  @Test
+  void shouldFindTheStrongestEntryOfEachKey() {
+    final Random random = new Random(30);
+    final List<Map<Integer, Integer>> model =
+        List.of(new HashMap<>(), new HashMap<>(), new HashMap<>());
+    for (int i = 0; i < 200_000; i++) {
+      final int number = random.nextInt(i < 100_000 ? NUMBERS : NUMBERS / 100);
+      final int source = random.nextInt(3);
+      key.putInt(0, number % 7);
+      key.putInt(4, number);
+      value.putInt(0, i);
+      if (random.nextInt(5) < (i < 100_000 ? 3 : 1)) {
+        realize(table.put(source, 0, key, value));
+        model.get(source).put(number, i);
+      } else {
+        realize(table.remove(source, 0, key));
+        model.get(source).remove(number);
+      }
+    }
+    for (int number = 0; number < NUMBERS; number++) {
+      key.putInt(0, number % 7);
+      key.putInt(4, number);
+      final int row = table.find(key);
+      final Integer found = row < 0 || !table.isWanted(row) ? null : table.wanted(row).getInt(0);
+      assertEquals(strongest(model, number), found, "number " + number);
+    }
+  }
+
+  /** Has the map hold what it is to hold, so that rows that are not used any more are freed. */
+  private void realize(int row) {
+    if (row >= 0) {
+      if (table.isWanted(row)) {
+        table.written(row, table.wanted(row));
+      } else {
+        table.deleted(row);
+        table.freeUnused(row);
+      }
+    }
+  }
+
+  private static Integer strongest(List<Map<Integer, Integer>> model, int number) {
+    for (int source = model.size() - 1; source >= 0; source--) {
+      if (model.get(source).containsKey(number)) {
+        return model.get(source).get(number);
+      }
+    }
+    return null;
+  }
+
+  @Test
+  void shouldUseRowsAgain() {
+    for (int round = 0; round < 3; round++) {
+      for (int number = 0; number < 10_000; number++) {
+        key.putInt(4, number + 10_000 * (round & 1));
+        realize(table.put(0, 0, key, value));
+      }
+      for (int number = 0; number < 10_000; number++) {
+        key.putInt(4, number + 10_000 * (round & 1));
+        realize(table.remove(0, 0, key));
+      }
+    }
+    assertEquals(10_000, table.rows());
+  }
+
+  @Test
+  void shouldRefuseMoreSourcesThanAStateHasBitsFor() {
+    assertThrows(
+        IllegalArgumentException.class,
+        () -> new DesiredTable(map, 8, 0, Realization.PLAIN, new ReconcileBench()));
+  }
+}

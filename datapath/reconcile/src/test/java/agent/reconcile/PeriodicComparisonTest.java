@@ -1,0 +1,145 @@
+package agent.reconcile;
+
+import static agent.reconcile.ReconcileBench.WEAK;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.bindings.Errno;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+class PeriodicComparisonTest {
+  private static final int ENTRIES = 1000;
+
+  private final ReconcileBench bench = new ReconcileBench();
+  private final NumberedMap map = new NumberedMap("a", 10_000);
+  private final DesiredTable table = bench.table(map, 0);
+  private final PeriodicComparison comparison =
+      new PeriodicComparison(List.of(table), bench.repairs);
+
+  private void fill() {
+    bench.change(
+        batch -> {
+          for (int number = 0; number < ENTRIES; number++) {
+            bench.put(batch, table, WEAK, number, 7);
+          }
+        });
+  }
+
+  @Test
+  void shouldCompareNothingBeforeTheMapIsKnown() {
+    map.set(1, 10);
+    assertEquals(0, ReconcileBench.round(comparison));
+    assertEquals("1=10", map.entries());
+  }
+
+  @Test
+  void shouldRepairCountAndReportUntilNothingIsFound() {
+    fill();
+    assertEquals(0, ReconcileBench.round(comparison));
+    map.unset(5);
+    map.set(6, 66);
+    map.set(5000, 1);
+    assertEquals(3, ReconcileBench.round(comparison));
+    assertEquals(3, bench.repaired());
+    assertEquals(
+        Map.of(
+            "map a",
+            "degraded: 1 entries missing, 1 not desired, 1 with another value;"
+                + " the first: other value (a6)"),
+        bench.faults);
+    assertEquals(ENTRIES, map.size);
+    assertTrue(map.held[5] && map.values[6] == 7 && !map.held[5000]);
+    assertEquals(0, ReconcileBench.round(comparison));
+    assertEquals(Map.of(), bench.faults);
+  }
+
+  @Test
+  void shouldReportWhatCannotBeRepaired() {
+    fill();
+    map.unset(5);
+    map.room = ENTRIES - 1;
+    ReconcileBench.round(comparison);
+    assertEquals(
+        Map.of("map a", "failed: cannot be repaired: map a: repair (a5): ENOSPC"), bench.faults);
+    map.walkFailure = -Errno.EACCES;
+    ReconcileBench.round(comparison);
+    assertEquals(
+        Map.of("map a", "failed: cannot be repaired: map a: walk (all): EACCES"), bench.faults);
+    map.walkFailure = 0;
+    map.room = ENTRIES;
+    assertEquals(1, ReconcileBench.round(comparison));
+    ReconcileBench.round(comparison);
+    assertEquals(Map.of(), bench.faults);
+  }
+
+  /** Between two steps of a change the map differs from the table, and that is no fault. */
+  @Test
+  void shouldFindNoFaultInWhatIsStillToBeWritten() {
+    fill();
+    final int[] next = {0};
+    bench.reconciler.submit(
+        (batch, limit) -> {
+          final int end = Math.min(3 * ENTRIES, next[0] + limit);
+          for (; next[0] < end; next[0]++) {
+            if (next[0] % 3 == 0) {
+              bench.remove(batch, table, WEAK, next[0] / 3);
+            } else {
+              bench.put(batch, table, WEAK, ENTRIES / 2 + next[0], 8);
+            }
+          }
+          return next[0] < 3 * ENTRIES;
+        },
+        failure -> bench.answers.add("in force"));
+    int rounds = 0;
+    while (bench.answers.isEmpty()) {
+      bench.reconciler.step();
+      assertEquals(0, ReconcileBench.round(comparison));
+      rounds++;
+    }
+    assertTrue(rounds > 10, rounds + " rounds");
+    assertEquals(0, bench.repaired());
+    assertEquals(Map.of(), bench.faults);
+  }
+
+  /** In each step, the entry at which the walk stands is removed, and another one comes. */
+  @Test
+  void shouldNotStarveUnderConstantChanges() {
+    fill();
+    map.isLogged = false;
+    map.unset(ENTRIES - 1); // at the end of the walk
+    map.set(ENTRIES + 5000, 1); // behind it
+    int step = comparison.step();
+    int steps = 0;
+    while (step != PeriodicComparison.END_OF_ROUND) {
+      final int removed = Math.max(0, map.position);
+      final int added = 2000 + steps;
+      bench.change(
+          batch -> {
+            bench.remove(batch, table, WEAK, removed);
+            bench.put(batch, table, WEAK, added, 9);
+          });
+      step = comparison.step();
+      steps++;
+    }
+    assertEquals(0, map.restarts, "no walk began again");
+    assertEquals(2, bench.repaired(), "one round has found both");
+    assertTrue(map.held[ENTRIES - 1] && !map.held[ENTRIES + 5000]);
+    assertTrue(steps <= 2 * ENTRIES / 64 + 10, steps + " steps");
+  }
+
+  @Test
+  void shouldGiveWayToAChangeThatComparesTheMap() {
+    fill();
+    map.set(5000, 1);
+    comparison.step();
+    bench.change(batch -> batch.compare(table));
+    assertEquals(0, ReconcileBench.round(comparison), "the change has repaired it");
+    assertEquals(0, bench.repaired());
+    map.set(5000, 1);
+    assertEquals(1, ReconcileBench.round(comparison));
+    comparison.close();
+    assertEquals(0, ReconcileBench.round(comparison));
+  }
+}
