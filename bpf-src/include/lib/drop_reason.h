@@ -3,6 +3,7 @@
 #ifndef AGENT_LIB_DROP_REASON_H
 #define AGENT_LIB_DROP_REASON_H
 
+/* Why a program drops a packet; 0: it does not. */
 enum drop_reason {
 	DROP_NONE = 0,
 	DROP_POLICY_DENIED = 1,    /* no rule allows it */

@@ -1,2 +1,2 @@
-/** Parses BTF and ELF objects, and compares the layouts that Java declares with BTF. */
+/** Parses BTF and ELF objects. */
 package agent.maps.btf;

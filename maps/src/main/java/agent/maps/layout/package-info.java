@@ -1,2 +1,2 @@
-/** Declares the structs and enums that the agent shares with its C programs, one type for each. */
+/** The structs and enums shared with the C programs: generated, but for what computes with them. */
 package agent.maps.layout;

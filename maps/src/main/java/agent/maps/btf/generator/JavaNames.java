@@ -56,9 +56,7 @@ public final class JavaNames {
     final List<String> own = List.of(enumeration.toUpperCase(Locale.ROOT).split("_"));
     final String[] words = constants.getFirst().split("_");
     int shared = 0;
-    while (shared < words.length - 1
-        && own.contains(words[shared])
-        && isShared(constants, words, shared)) {
+    while (own.contains(words[shared]) && isShared(constants, words, shared)) {
       shared++;
     }
     return shared == 0 ? "" : String.join("_", Arrays.copyOf(words, shared)) + "_";

@@ -28,5 +28,6 @@ class JavaNamesTest {
   void shouldKeepAtLeastOneWordOfEachConstant() {
     assertEquals("GATE_", JavaNames.prefix("gate_open", List.of("GATE_OPEN")));
     assertEquals("", JavaNames.prefix("gate", List.of("GATE", "GATE_OPEN")));
+    assertEquals("", JavaNames.prefix("gate", List.of("GATE_OPEN", "GATE")));
   }
 }

@@ -45,6 +45,15 @@ class RefusedLayoutTest {
   }
 
   @Test
+  void shouldRefuseASignedTypeWithTheNameOfAnUnsignedOne() {
+    show(
+        "level",
+        types.builder.typedef("__u32", types.builder.type(1, false, 0, "int", 4, 1 << 24 | 32)));
+    assertRefused(
+        "struct bad: member level: __u32 that is Int[name=int, size=4, bits=32, signed=true]");
+  }
+
+  @Test
   void shouldRefuseANameOfAnotherByteOrderThanItsType() {
     show("port_be", types.u16);
     assertRefused("struct bad: member port_be: __u16, while its name says big endian");

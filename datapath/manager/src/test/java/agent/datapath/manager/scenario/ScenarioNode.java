@@ -274,13 +274,14 @@ final class ScenarioNode implements AutoCloseable {
         .ifindex(workload.ifindex)
         .options(optionsOf(workload))
         .aggregation(aggregation)
+        .hasIpv6(true)
         .ipv6(workload.ipv6High(), workload.ipv6Low())
         .mac(workload.macNumber())
         .hostMac(workload.hostMacNumber())
         .identity(workload.identity)
         .policyId(workload.id);
     if (!withoutIpv4.contains(workload)) {
-      endpoints.found().ipv4(workload.ipv4Number());
+      endpoints.found().hasIpv4(true).ipv4(workload.ipv4Number());
     }
     assertEquals(0, endpoints.put());
   }
@@ -343,7 +344,7 @@ final class ScenarioNode implements AutoCloseable {
 
   /** Writes the values of a workload that verifies nothing to the slot of no endpoint. */
   void fillEndpointZero() {
-    endpoints.edit(0).ifindex(1).ipv4(1).ipv6(1, 1);
+    endpoints.edit(0).ifindex(1).hasIpv4(true).ipv4(1).hasIpv6(true).ipv6(1, 1);
     assertEquals(0, endpoints.put());
   }
 
