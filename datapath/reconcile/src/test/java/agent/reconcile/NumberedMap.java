@@ -24,6 +24,7 @@ final class NumberedMap implements TargetMap {
   private final UnsafeBuffer value = new UnsafeBuffer(new byte[4]);
   boolean isLogged = true;
   int room = Integer.MAX_VALUE;
+  int refused = -1;
   int walkFailure;
   int restarts;
   int size;
@@ -69,7 +70,7 @@ final class NumberedMap implements TargetMap {
   @Override
   public int update(DirectBuffer written, DirectBuffer to) {
     final int number = written.getInt(4);
-    if (!held[number] && size >= room) {
+    if (number == refused || !held[number] && size >= room) {
       return -Errno.ENOSPC;
     }
     note("+", number, to.getInt(0));

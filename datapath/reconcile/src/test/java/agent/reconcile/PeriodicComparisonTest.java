@@ -103,6 +103,26 @@ class PeriodicComparisonTest {
     assertEquals(Map.of(), bench.faults);
   }
 
+  /** What is refused is retried; its former value is not written meanwhile. */
+  @Test
+  void shouldLeaveARefusedEntryToItsRetry() {
+    fill();
+    map.refused = 5;
+    bench.change(batch -> bench.put(batch, table, WEAK, 5, 8));
+    final Map<String, String> refused = Map.copyOf(bench.faults);
+    map.set(5, 9);
+    assertEquals(0, ReconcileBench.round(comparison));
+    assertEquals(refused, bench.faults);
+    map.unset(5);
+    assertEquals(0, ReconcileBench.round(comparison));
+    assertEquals(refused, bench.faults);
+    map.refused = -1;
+    bench.elapse(10_000);
+    assertEquals(8, map.values[5]);
+    assertEquals(Map.of(), bench.faults);
+    assertEquals(0, bench.repaired());
+  }
+
   /** In each step, the entry at which the walk stands is removed, and another one comes. */
   @Test
   void shouldNotStarveUnderConstantChanges() {

@@ -142,6 +142,21 @@ class ReconcilerTest {
     assertEquals(List.of("9->10", "10->", "->11"), noted);
   }
 
+  /** Whoever is answered finds the verdicts of before invalid. */
+  @Test
+  void shouldEndTheStepBeforeItAnswers() {
+    final List<String> log = new ArrayList<>();
+    final DesiredTable table = bench.table(map, 0, logging(log, "a"));
+    bench.reconciler.submit(
+        (batch, limit) -> {
+          bench.put(batch, table, WEAK, 1, 10);
+          return false;
+        },
+        failure -> log.add("answer"));
+    bench.run();
+    assertEquals(List.of("+a1", "end", "answer"), log.subList(0, 3));
+  }
+
   @Test
   void shouldReviewEntriesWhoseRefinedValueChanges() {
     final AtomicInteger added = new AtomicInteger();
@@ -290,34 +305,51 @@ class ReconcilerTest {
 
   /** A narrower prefix that is refused must not have the identity of a wider one behind it. */
   @Test
-  void shouldHoldBackNewEntriesBehindARefusedOneAndNotRemovals() {
+  void shouldHoldBackNewEntriesBehindARefusedOne() {
     final DesiredTable table = bench.table(map, 0);
-    bench.change(
-        batch -> {
-          bench.put(batch, table, WEAK, 1, 10);
-          bench.put(batch, table, WEAK, 2, 20);
-        });
-    map.room = 2;
+    bench.change(batch -> bench.put(batch, table, WEAK, 2, 20));
     map.takeLog();
+    map.refused = 3;
     final String answer =
         bench.change(
             batch -> {
               bench.put(batch, table, WEAK, 3, 30);
               bench.put(batch, table, WEAK, 4, 40);
               bench.put(batch, table, WEAK, 2, 21);
-              bench.remove(batch, table, WEAK, 1);
             });
     assertEquals("map a: update (a3): ENOSPC", answer);
-    assertEquals(List.of("+a2=21", "-a1"), map.takeLog(), "a4 would fit now, and waits for a3");
+    assertEquals(List.of("+a2=21"), map.takeLog(), "the map holds this one in any case");
     assertEquals(
         "in force",
-        bench.change(batch -> bench.put(batch, table, WEAK, 2, 22)),
+        bench.change(batch -> bench.put(batch, table, WEAK, 5, 50)),
         "what is refused fails the change that wanted it alone");
-    assertEquals(List.of("+a3=30", "+a2=22"), map.takeLog());
-    bench.change(batch -> bench.remove(batch, table, WEAK, 4));
-    bench.elapse(10_000);
-    assertEquals("2=22 3=30", map.entries());
+    assertEquals(List.of("+a5=50"), map.takeLog());
+    map.refused = -1;
+    bench.change(batch -> bench.put(batch, table, WEAK, 2, 22));
+    assertEquals(List.of("+a3=30", "+a4=40", "+a2=22"), map.takeLog());
     assertEquals(Map.of(), bench.faults);
+  }
+
+  @Test
+  void shouldMakeRoomByRemovalsBesideARefusedEntry() {
+    final DesiredTable table = bench.table(map, 0);
+    bench.change(batch -> bench.put(batch, table, WEAK, 1, 10));
+    map.room = 1;
+    map.takeLog();
+    bench.change(
+        batch -> {
+          bench.put(batch, table, WEAK, 3, 30);
+          bench.put(batch, table, WEAK, 4, 40);
+          bench.remove(batch, table, WEAK, 1);
+        });
+    assertEquals(List.of("-a1"), map.takeLog());
+    bench.change(batch -> bench.remove(batch, table, WEAK, 4));
+    assertEquals(List.of("+a3=30"), map.takeLog(), "it is retried before the next change");
+    bench.elapse(10_000);
+    assertEquals("3=30", map.entries());
+    assertEquals(Map.of(), bench.faults);
+    bench.change(batch -> bench.put(batch, table, WEAK, 5, 50));
+    assertEquals(3, table.rows(), "the row of an entry that was never written is used again");
   }
 
   @Test
@@ -343,6 +375,7 @@ class ReconcilerTest {
     map.set(1, 10);
     map.set(2, 20);
     map.set(3, 30);
+    map.set(6, 60);
     final DesiredTable table = bench.table(map, 0);
     bench.change(
         batch -> {
@@ -353,6 +386,9 @@ class ReconcilerTest {
     assertEquals(List.of("+a4=40"), map.takeLog());
     bench.change(batch -> bench.remove(batch, table, STRONG, 2));
     assertEquals(List.of("-a2"), map.takeLog(), "a source has spoken of it");
+    bench.change(batch -> bench.put(batch, table, STRONG, 6, 61));
+    bench.change(batch -> bench.remove(batch, table, STRONG, 6));
+    assertEquals(List.of("+a6=61", "-a6"), map.takeLog(), "it does not return");
     assertEquals(0, ReconcileBench.round(new PeriodicComparison(List.of(table), bench.repairs)));
     assertEquals("1=10 3=30 4=40", map.entries());
     bench.change(
