@@ -206,6 +206,35 @@ class IpcacheTest {
     assertEquals(before.size() + 3, after.size());
   }
 
+  /** What has to be done on open flows depends on what an endpoint had before. */
+  @Test
+  void shouldNameTheFormerEntryOfAnEndpoint() {
+    ipcache.putEndpoint(7, 300, List.of(ADDRESS)).join();
+    kernel.asked.clear();
+    ipcache.putEndpoint(7, 300, List.of(ADDRESS)).join();
+    assertEquals(List.of(), kernel.asked);
+    ipcache.putEndpoint(7, 301, List.of(ADDRESS)).join();
+    final IpcacheEntry other = new IpcacheEntry(PREFIX, 301, 7, false);
+    assertEquals(List.of(new IpcacheChange(ENDPOINT, other)), kernel.asked);
+    kernel.asked.clear();
+    ipcache.removeEndpoint(List.of(ADDRESS)).join();
+    assertEquals(List.of(new IpcacheChange(other, null)), kernel.asked);
+  }
+
+  @Test
+  void shouldStayOutdatedAfterAComparisonThatFailed() {
+    final Kernel full = new Kernel();
+    final Ipcache fresh = new Ipcache(full);
+    full.isFull = true;
+    fresh.stageEndpoint(7, 300, List.of(ADDRESS));
+    assertTrue(fresh.compare().isCompletedExceptionally());
+    assertTrue(fresh.isOutdated());
+    full.isFull = false;
+    fresh.compareIfOutdated().join();
+    assertFalse(fresh.isOutdated());
+    assertEquals(ENDPOINT, full.held.get(PREFIX));
+  }
+
   /** The datapath has no room for a moment, and no longer knows of the change. */
   @Test
   void shouldNotLoseAChangeThatTheConductorRefused() {
@@ -242,6 +271,7 @@ class IpcacheTest {
     private final Map<Prefix, IpcacheEntry> held = new TreeMap<>();
     private final List<List<IpcacheChange>> commands = new ArrayList<>();
     private final List<IpcacheChange> written = new ArrayList<>();
+    private final List<IpcacheChange> asked = new ArrayList<>();
     private final DatapathConductor conductor = new DatapathConductor(System::nanoTime, () -> 0);
     private final IpcacheMaps maps =
         new IpcacheMaps(
@@ -261,6 +291,7 @@ class IpcacheTest {
 
     @Override
     public CompletableFuture<Void> apply(Collection<IpcacheChange> changes) {
+      asked.addAll(changes);
       return answered(maps.apply(changes));
     }
 
