@@ -19,6 +19,9 @@ public class ConductorAgent implements Agent {
   private static final int QUEUE_CAPACITY = 8192;
   private static final int COMMANDS_PER_CYCLE = 16;
 
+  /** Work that others need not wait for has a step at least in each cycle of so many. */
+  private static final int CYCLES_PER_PATIENT_STEP = 5;
+
   private final String roleName;
   private final NanoClock clock;
   private final ParkingIdleStrategy idleStrategy = new ParkingIdleStrategy();
@@ -26,8 +29,10 @@ public class ConductorAgent implements Agent {
       new ManyToOneConcurrentArrayQueue<>(QUEUE_CAPACITY);
   private final ArrayDeque<Work> urgentWorks = new ArrayDeque<>();
   private final ArrayDeque<Work> works = new ArrayDeque<>();
+  private final ArrayDeque<Work> patientWorks = new ArrayDeque<>();
   private final PriorityQueue<Timer> timers =
       new PriorityQueue<>(Comparator.comparingLong(Timer::dueNs));
+  private int cyclesWithoutPatientStep;
   private volatile boolean isClosed;
   private volatile long executed;
 
@@ -110,6 +115,15 @@ public class ConductorAgent implements Agent {
   }
 
   /**
+   * Queues work of many steps, such as a change of thousands of entries, that lets all else pass:
+   * it has a step in a cycle with nothing else to do, or in every fifth one. For this agent's
+   * thread.
+   */
+  public final void beginPatient(Work work) {
+    patientWorks.add(work);
+  }
+
+  /**
    * Executes a command after a delay, unless the agent is closed before. For this agent's thread,
    * or for any thread before the agent is started.
    */
@@ -145,6 +159,7 @@ public class ConductorAgent implements Agent {
     }
     count += fireTimer();
     count += step(urgentWorks) || step(works) ? 1 : 0;
+    count += stepPatiently(count > 0) ? 1 : 0;
     return count + background();
   }
 
@@ -157,6 +172,14 @@ public class ConductorAgent implements Agent {
     executed = executed + 1;
     next.work().run();
     return 1;
+  }
+
+  private boolean stepPatiently(boolean hasWorked) {
+    if (hasWorked && ++cyclesWithoutPatientStep < CYCLES_PER_PATIENT_STEP) {
+      return false;
+    }
+    cyclesWithoutPatientStep = 0;
+    return step(patientWorks);
   }
 
   /** Executes one step of the first work that is not waiting, in round-robin order. */
@@ -193,6 +216,8 @@ public class ConductorAgent implements Agent {
     refuseAll();
     urgentWorks.addAll(works);
     works.clear();
+    urgentWorks.addAll(patientWorks);
+    patientWorks.clear();
     while (!urgentWorks.isEmpty()) {
       urgentWorks.poll().failed(refusal());
     }

@@ -14,6 +14,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.stream.Stream;
 import org.agrona.concurrent.Agent;
 import org.agrona.concurrent.IdleStrategy;
 import org.junit.jupiter.api.Test;
@@ -96,16 +97,33 @@ class WorkCycleTest {
   }
 
   @Test
+  void shouldStepPatientWorkWhereACycleHasNothingElseAndInEveryFifthOne() {
+    conductor.beginPatient(work("patient", false));
+    conductor.doWork();
+    conductor.doWork();
+    assertEquals(List.of("patient", "patient"), events);
+    events.clear();
+    conductor.beginHere(work("other", false));
+    for (int i = 0; i < 10; i++) {
+      conductor.doWork();
+    }
+    final List<String> five = List.of("other", "other", "other", "other", "other", "patient");
+    assertEquals(Stream.of(five, five).flatMap(List::stream).toList(), events);
+  }
+
+  @Test
   void shouldFailAllWorkAtItsEnd() {
+    conductor.beginPatient(work("patient", false));
     conductor.beginHere(work("other", false));
     conductor.beginUrgent(work("urgent", false));
     conductor.schedule(0, () -> events.add("timer"));
     conductor.onClose();
-    assertEquals(3, events.size());
+    assertEquals(4, events.size());
+    assertTrue(events.get(2).startsWith("patient failed: "), events.toString());
     assertTrue(events.get(0).startsWith("urgent failed: "), events.toString());
     assertTrue(events.get(1).startsWith("other failed: "), events.toString());
     assertTrue(events.get(1).contains("test-conductor is closed"), events.toString());
-    assertEquals("closed", events.get(2));
+    assertEquals("closed", events.get(3));
     assertEquals(0, conductor.doWork());
   }
 
