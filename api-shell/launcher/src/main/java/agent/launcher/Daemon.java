@@ -2,6 +2,7 @@ package agent.launcher;
 
 import agent.bindings.BindingsException;
 import agent.bindings.LibBpf;
+import agent.conductor.ConductorAgent;
 import agent.conductor.HealthBoard;
 import agent.conductor.Repairs;
 import agent.datapath.manager.DatapathManager;
@@ -135,6 +136,7 @@ final class Daemon implements AutoCloseable {
     final NodeMasquerading masquerading = masquerading(node, routing);
     final DatapathManager datapath = datapath(state, node, routing);
     final var rules = settings.policy(identities, cidrIdentities, state.policyStore());
+    rules.storing(state.store()::run);
     final Services services = services(state, datapath);
     engine.set(policy(rules.mode(restored.wanted().enforcement()), names, services, datapath));
     proxies = proxies(datapath, engine.get(), names, identities, routes);
@@ -147,10 +149,9 @@ final class Daemon implements AutoCloseable {
                 .policy(engine.get()));
     configuration = conductor.configuration();
     final var inventory = new AtomicReference<NodeInventory>(node.inventory());
-    final var controllers = controllers(state, node, routing, datapath, inventory);
-    controllers.forEach(controller -> controller.start(conductor.agent()));
+    final var controllers =
+        controllers(state, node, routing, datapath, inventory, masquerading, conductor.agent());
     keep(datapath.threads().start(conductor.agent(), CONDUCTOR_STALL_NS));
-    controllers.add(maintain(masquerading, datapath));
     addModules(datapath.health(), state, conductor, connections, routing);
     EndpointRestoration.begin(datapath, conductor);
     keep(HeapReturn.start(server::changes));
@@ -308,25 +309,34 @@ final class Daemon implements AutoCloseable {
                     settings.flows())));
   }
 
-  /**
-   * Returns the periodic tasks of the thread of the endpoints, which stores the policy and is in
-   * the namespace of the node.
-   */
+  /** Starts periodic tasks: those in the namespace of the node on the thread of the endpoints. */
   private List<PeriodicController> controllers(
       AgentState state,
       Node node,
       HostRoutingWatch routing,
       DatapathManager datapath,
-      AtomicReference<NodeInventory> inventory) {
+      AtomicReference<NodeInventory> inventory,
+      NodeMasquerading masquerading,
+      ConductorAgent endpoints) {
     load.enable(settings.logsSystemLoad());
-    addAddresses(datapath.health(), node, inventory);
-    return new ArrayList<>(
-        List.of(
-            controller("state-write-retry", STATE_RETRY, state::retry),
-            controller(
-                "host-routing-watch", ROUTING_POLL, () -> routing.poll(datapath::bypassStack)),
-            controller("node-inventory", INVENTORY_POLL, () -> inventory.set(node.inventory())),
-            controller("system-load", LOAD_INTERVAL, load::log)));
+    datapath
+        .health()
+        .add(
+            NodeAddressHealth.MODULE,
+            new NodeAddressHealth(node.addressing(), () -> inventory.get().addresses()));
+    final var controllers =
+        new ArrayList<>(
+            List.of(
+                controller(
+                    "host-routing-watch", ROUTING_POLL, () -> routing.poll(datapath::bypassStack)),
+                controller("node-inventory", INVENTORY_POLL, () -> inventory.set(node.inventory())),
+                controller("system-load", LOAD_INTERVAL, load::log)));
+    controllers.forEach(controller -> controller.start(endpoints));
+    controllers.add(controller("state-write-retry", STATE_RETRY, state::retry));
+    controllers.getLast().start(state.store());
+    keep(datapath.threads().start(state.store(), CONDUCTOR_STALL_NS));
+    controllers.add(maintain(masquerading, datapath));
+    return controllers;
   }
 
   private Node node(AgentState state) {
@@ -421,13 +431,6 @@ final class Daemon implements AutoCloseable {
 
   private static PeriodicController controller(String name, Duration interval, Runnable task) {
     return new PeriodicController(name, interval, InstantSource.system(), task);
-  }
-
-  private static void addAddresses(
-      HealthBoard health, Node node, AtomicReference<NodeInventory> inventory) {
-    health.add(
-        NodeAddressHealth.MODULE,
-        new NodeAddressHealth(node.addressing(), () -> inventory.get().addresses()));
   }
 
   private static void addModules(

@@ -58,6 +58,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 
 /** Converts the options to the contexts of the parts; those of names in {@link NameOptions}. */
@@ -352,6 +353,7 @@ final class Settings {
         .identities(identities)
         .cidrIdentities(cidrIdentities)
         .store(store)
+        .beside(CompletableFuture::runAsync)
         .mode(runtimeOptions().enforcement())
         .allowLocalhost(AllowLocalhost.parse("allow-localhost", options.text("allow-localhost")))
         .mapCapacity(options.number(DatapathOptions.POLICY_MAP_MAX))

@@ -102,7 +102,7 @@ final class ConfigurationProxy implements DaemonConfiguration {
   private CompletableFuture<Void> enforce(EnforcementMode mode) {
     return engine.mode() == mode
         ? CompletableFuture.completedFuture(null)
-        : realization.realize(engine.enforce(mode));
+        : realization.realize(() -> engine.enforce(mode));
   }
 
   private CompletableFuture<Void> realized(RuntimeOptions after) {

@@ -6,6 +6,7 @@ import agent.endpoint.build.PolicyRealization;
 import agent.policy.CommittedRules;
 import agent.policy.PolicyChange;
 import agent.policy.PolicyCommit;
+import agent.policy.PolicyCommitting;
 import agent.policy.PolicyEngine;
 import agent.policy.PolicySnapshot;
 import agent.policy.PolicyUpdate;
@@ -14,9 +15,9 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
-import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.apache.logging.log4j.LogManager;
@@ -80,16 +81,27 @@ final class PolicyCommits {
       return;
     }
     isCommitting = true;
-    final List<Waiting> group = nextGroup();
-    final boolean isHeld = engine.isHeld();
-    final List<PolicyCommit> commits;
-    try {
-      commits = engine.commit(group.stream().map(Waiting::change).toList());
-    } catch (RuntimeException failure) {
-      group.forEach(one -> one.answer().completeExceptionally(failure));
-      conductor.run(() -> end(1));
-      return;
-    }
+    final List<Waiting> group = new ArrayList<>();
+    final AtomicBoolean isHeld = new AtomicBoolean();
+    realization
+        .commit(
+            () -> {
+              group.addAll(nextGroup());
+              isHeld.set(engine.isHeld());
+              return engine.begin(group.stream().map(Waiting::change).toList());
+            })
+        .whenComplete(
+            (commits, failure) -> {
+              if (failure == null) {
+                realize(group, commits, isHeld.get());
+              } else {
+                group.forEach(one -> one.answer().completeExceptionally(failure));
+                conductor.run(() -> end(1));
+              }
+            });
+  }
+
+  private void realize(List<Waiting> group, List<PolicyCommit> commits, boolean isHeld) {
     CompletableFuture<Void> realized = CompletableFuture.completedFuture(null);
     int first = 0;
     for (final PolicyCommit commit : commits) {
@@ -175,34 +187,39 @@ final class PolicyCommits {
       List<Waiting> part, PolicyCommit commit, RuntimeException failure) {
     final long revision = commit.update().revision();
     LOGGER.warn("policy: revision {} rolled back: {}", revision, failure.getMessage());
-    final Optional<PolicyUpdate> back;
-    try {
-      back = engine.undo(revision);
-    } catch (OperationException storeFailure) {
-      return refuse(
-          part, failed(failure, "revision " + revision + " stays: " + storeFailure.getMessage()));
-    }
+    return realization
+        .commit(() -> engine.beginUndo(revision).orElse(PolicyCommitting.ended(List.of())))
+        .thenCompose(back -> undone(part, commit, failure, back));
+  }
+
+  private CompletableFuture<Void> undone(
+      List<Waiting> part, PolicyCommit commit, RuntimeException failure, List<PolicyCommit> back) {
+    final String stays = "revision " + commit.update().revision() + " stays: ";
     if (back.isEmpty()) {
       return refuse(
           part,
           failed(
               failure,
               commit.isChanged()
-                  ? "revision " + revision + " stays: newer revisions depend on it"
+                  ? stays + "newer revisions depend on it"
                   : "the rules are as before"));
     }
-    return realization
-        .realize(back.get())
-        .handleAsync(
-            (done, again) -> {
-              if (part.size() == 1) {
-                refuse(part, failed(failure, "the rules are as before"));
-              } else {
-                part.reversed().forEach(this::tryAlone);
-              }
-              return null;
-            },
-            conductor::run);
+    final PolicyCommit undo = back.getFirst();
+    final CompletableFuture<Void> realized = realization.realize(undo.update());
+    final RuntimeException refusal = undo.results().getFirst().refusal();
+    if (refusal != null) {
+      return refuse(part, failed(failure, stays + refusal.getMessage()));
+    }
+    return realized.handleAsync(
+        (done, again) -> {
+          if (part.size() == 1) {
+            refuse(part, failed(failure, "the rules are as before"));
+          } else {
+            part.reversed().forEach(this::tryAlone);
+          }
+          return null;
+        },
+        conductor::run);
   }
 
   private void tryAlone(Waiting one) {

@@ -97,8 +97,7 @@ final class PolicyProxy implements PolicyService {
   /** Each change has all addresses of its names, so that they take effect in their order. */
   private synchronized CompletableFuture<Void> realize(Supplier<PolicyUpdate> change) {
     final CompletableFuture<CompletableFuture<Void>> submitted =
-        lastSubmitted.thenCompose(
-            done -> conductor.submit(() -> realization.realize(change.get())));
+        lastSubmitted.thenCompose(done -> conductor.submit(() -> realization.realize(change)));
     lastSubmitted = submitted.exceptionally(failure -> null);
     return submitted.thenCompose(Function.identity());
   }

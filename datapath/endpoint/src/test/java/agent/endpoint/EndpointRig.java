@@ -15,6 +15,7 @@ import agent.ipam.AddressPool;
 import agent.ipam.Ipam;
 import agent.ipam.IpamContext;
 import agent.ipam.LeaseStore;
+import agent.maps.layout.MapSize;
 import agent.node.NodeAddressing;
 import agent.policy.PolicyChange;
 import agent.policy.PolicyContext;
@@ -29,6 +30,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 
 /**
@@ -47,6 +49,14 @@ abstract class EndpointRig {
   RestoreReport report;
   LeaseStore leases = LeaseStore.inMemory();
   final PolicyStore rules = PolicyStore.inMemory();
+
+  /** Runs writes of rules. */
+  Executor storingRules = Runnable::run;
+
+  /** Resolves policies beside the conductor. */
+  Executor resolving = Runnable::run;
+
+  int mapCapacity = MapSize.POLICY_MAP_MAX_ENTRIES;
 
   /**
    * Returns a context with the parts of the subclass: datapath, devices, addresses, routes, clocks
@@ -97,6 +107,10 @@ abstract class EndpointRig {
                 .identities(identities)
                 .cidrIdentities(new LocalCidrIdentityAllocator())
                 .store(rules)
+                .storing(
+                    write -> CompletableFuture.runAsync(write, work -> storingRules.execute(work)))
+                .beside(task -> CompletableFuture.runAsync(task, work -> resolving.execute(work)))
+                .mapCapacity(mapCapacity)
                 .conclude());
     conductor =
         EndpointConductor.launch(

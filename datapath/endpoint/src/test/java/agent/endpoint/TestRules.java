@@ -93,6 +93,15 @@ final class TestRules {
     return new RuleSpec(selector(from), null, List.of(egress), null, null, null, null);
   }
 
+  /** Returns a rule that allows addresses of this many CIDRs to send to endpoints. */
+  static RuleSpec allowIngressFromCidrs(String to, int count) {
+    final List<String> cidrs =
+        IntStream.range(0, count)
+            .mapToObj(i -> "100.%d.%d.%d/32".formatted(64 + (i >> 16), i >> 8 & 0xff, i & 0xff))
+            .toList();
+    return rule(to, List.of(peer(null, cidrs, 80)), null);
+  }
+
   private static PeerRuleSpec peer(List<SelectorSpec> endpoints, List<String> cidrs, int port) {
     return new PeerRuleSpec(
         endpoints,

@@ -25,9 +25,8 @@ import java.util.stream.Stream;
  * whole maps.
  */
 public final class Ipcache {
-  /** No address has the identity of a prefix for the moment until that of a longer one is added. */
-  private static final Comparator<IpcacheChange> LONGEST_FIRST =
-      Comparator.comparingInt((IpcacheChange change) -> change.prefix().length()).reversed();
+  private static final Comparator<IpcacheEntry> LONGEST_FIRST =
+      Comparator.comparingInt((IpcacheEntry entry) -> entry.prefix().length()).reversed();
 
   /**
    * Prefixes whose packets the node's own sockets receive on every link: link-local unicast (RFC
@@ -78,9 +77,22 @@ public final class Ipcache {
     return write(changes);
   }
 
-  /** Adds or changes the entries of prefixes outside, each with its identity. */
-  public CompletableFuture<Void> putOutside(Map<Prefix, Integer> identities) {
-    return write(outsideChanges(identities));
+  /**
+   * Returns the entries of prefixes outside, each with its identity, in the order in which they are
+   * to be put: no address has the identity of a prefix for the moment until that of a longer one is
+   * added.
+   */
+  public static List<IpcacheEntry> inOrder(Map<Prefix, Integer> identities) {
+    final List<IpcacheEntry> entries = new ArrayList<>(identities.size());
+    identities.forEach(
+        (prefix, identity) -> entries.add(new IpcacheEntry(prefix, identity, 0, false)));
+    entries.sort(LONGEST_FIRST);
+    return entries;
+  }
+
+  /** Adds or changes entries of prefixes outside, {@link #inOrder}. */
+  public CompletableFuture<Void> putOutside(List<IpcacheEntry> entries) {
+    return write(additions(entries));
   }
 
   /** Removes the entries of prefixes outside that no rule means any more. */
@@ -121,7 +133,7 @@ public final class Ipcache {
    * #compare()} writes them.
    */
   public void stage(Map<Prefix, Integer> identities, Set<Prefix> nodePrefixes) {
-    staged.addAll(outsideChanges(identities));
+    staged.addAll(additions(inOrder(identities)));
     staged.addAll(nodeChanges(nodePrefixes));
   }
 
@@ -131,8 +143,8 @@ public final class Ipcache {
   }
 
   /**
-   * Has the datapath compare the whole maps with the entries of all sources, with those that are
-   * staged, and write the difference.
+   * Compares the whole maps by the datapath with the entries of all sources, with those that are
+   * staged, and writes the difference.
    */
   public CompletableFuture<Void> compare() {
     if (comparison.isDone() || !staged.isEmpty()) {
@@ -213,13 +225,8 @@ public final class Ipcache {
     return changes;
   }
 
-  private static List<IpcacheChange> outsideChanges(Map<Prefix, Integer> identities) {
-    final List<IpcacheChange> changes = new ArrayList<>(identities.size());
-    identities.forEach(
-        (prefix, identity) ->
-            changes.add(new IpcacheChange(null, new IpcacheEntry(prefix, identity, 0, false))));
-    changes.sort(LONGEST_FIRST);
-    return changes;
+  private static List<IpcacheChange> additions(List<IpcacheEntry> entries) {
+    return entries.stream().map(entry -> new IpcacheChange(null, entry)).toList();
   }
 
   private static IpcacheEntry nodeEntry(Prefix prefix) {

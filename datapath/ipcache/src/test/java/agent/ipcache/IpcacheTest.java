@@ -56,7 +56,7 @@ class IpcacheTest {
   @Test
   void shouldPreferTheEndpointToTheNodeAndTheNodeToARule() {
     ipcache.setNode(Set.of(PREFIX)).join();
-    ipcache.putOutside(Map.of(PREFIX, 1 << 24)).join();
+    ipcache.putOutside(Ipcache.inOrder(Map.of(PREFIX, 1 << 24))).join();
     ipcache.putEndpoint(7, 300, List.of(ADDRESS)).join();
     assertEquals(
         List.of(List.of(new IpcacheChange(null, NODE)), List.of(new IpcacheChange(NODE, ENDPOINT))),
@@ -66,7 +66,7 @@ class IpcacheTest {
 
   @Test
   void shouldReturnToTheNextSourceWhereTheHighestIsRemoved() {
-    ipcache.putOutside(Map.of(PREFIX, 1 << 24)).join();
+    ipcache.putOutside(Ipcache.inOrder(Map.of(PREFIX, 1 << 24))).join();
     ipcache.putEndpoint(7, 300, List.of(ADDRESS)).join();
     kernel.commands.clear();
     ipcache.removeEndpoint(List.of(ADDRESS)).join();
@@ -117,7 +117,7 @@ class IpcacheTest {
   @Test
   void shouldMakeTheCidrsOfRulesBelowAPrefixOfTheNodeTheNodes() {
     final Prefix wide = Prefix.parse("10.5.0.0/16");
-    ipcache.putOutside(Map.of(PREFIX, 1 << 24)).join();
+    ipcache.putOutside(Ipcache.inOrder(Map.of(PREFIX, 1 << 24))).join();
     assertEquals(CIDR, kernel.held.get(PREFIX));
     ipcache.addNode(wide).join();
     assertEquals(NODE, kernel.held.get(PREFIX), "the longest prefix is the rule's");
@@ -176,7 +176,7 @@ class IpcacheTest {
     for (final String text : List.of("10.0.0.0/8", "10.5.0.9/32", "fd00::/16", "10.5.0.0/16")) {
       identities.put(Prefix.parse(text), (1 << 24) + identities.size());
     }
-    ipcache.putOutside(identities).join();
+    ipcache.putOutside(Ipcache.inOrder(identities)).join();
     assertEquals(
         List.of("10.5.0.9/32", "fd00::/16", "10.5.0.0/16", "10.0.0.0/8"),
         kernel.commands.getFirst().stream().map(it -> it.prefix().toString()).toList());

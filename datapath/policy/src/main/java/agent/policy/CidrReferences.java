@@ -22,41 +22,30 @@ final class CidrReferences {
     }
   }
 
-  /** Acquires the references of rules, all or none. */
-  void acquire(List<Rule> rules) {
-    final List<Integer> taken = new ArrayList<>();
-    try {
-      for (final Rule rule : rules) {
-        for (final Prefix prefix : rule.prefixes()) {
-          taken.add(acquire(prefix).id());
-        }
-      }
-    } catch (Refusal refusal) {
-      taken.forEach(allocator::release);
-      throw refusal;
-    }
-  }
-
-  private Identity acquire(Prefix prefix) {
+  /** Acquires the reference of a rule; refused where no number is free. */
+  void acquire(Prefix prefix) {
     final Integer former = formerNumbers.remove(prefix);
     if (former != null) {
       try {
-        return allocator.restore(former, prefix);
+        allocator.restore(former, prefix);
+        return;
       } catch (Refusal conflict) {
         // The number belongs to another CIDR by now: a new number serves as well.
-        return allocator.acquire(prefix);
       }
     }
-    return allocator.acquire(prefix);
+    allocator.acquire(prefix);
   }
 
-  /** Releases the references of rules. */
-  void releaseOf(List<Rule> rules) {
-    for (final Rule rule : rules) {
-      for (final Prefix prefix : rule.prefixes()) {
-        allocator.find(prefix).ifPresent(identity -> allocator.release(identity.id()));
-      }
-    }
+  /** Releases the reference of a rule. */
+  void release(Prefix prefix) {
+    allocator.find(prefix).ifPresent(identity -> allocator.release(identity.id()));
+  }
+
+  /** Returns the prefixes of rules, each as often as rules have it. */
+  static List<Prefix> prefixesOf(List<Rule> rules) {
+    final List<Prefix> all = new ArrayList<>();
+    rules.forEach(rule -> all.addAll(rule.prefixes()));
+    return all;
   }
 
   /** Returns the numbers to keep over a restart: those of the prefixes of the rules. */

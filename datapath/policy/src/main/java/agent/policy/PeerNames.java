@@ -40,7 +40,7 @@ final class PeerNames {
    */
   void acquire(List<Rule> rules, Map<Prefix, Integer> former) {
     final NamedAddresses.Moves moves = new NamedAddresses.Moves();
-    rules.forEach(rule -> addresses.use(Set.copyOf(rule.prefixes()), moves));
+    rules.forEach(rule -> addresses.use(rule.prefixes(), moves));
     dns.acquire(rules, moves);
     services.acquire(rules, moves);
     try {
@@ -55,7 +55,7 @@ final class PeerNames {
   void drop(List<Rule> rules) {
     dns.drop(rules);
     services.drop(rules);
-    rules.forEach(rule -> addresses.drop(Set.copyOf(rule.prefixes())));
+    rules.forEach(rule -> addresses.drop(rule.prefixes()));
   }
 
   /** Returns the identities of a selector's addresses. */

@@ -54,6 +54,12 @@ public final class PolicyChange {
         (before, limits) -> before.without(before.withLabels(wanted)));
   }
 
+  /** Returns the change back to rules that were in force before the present ones. */
+  static PolicyChange backTo(PolicyRepository rules) {
+    return new PolicyChange(
+        "return to revision " + rules.revision(), false, (before, limits) -> rules.after(before));
+  }
+
   /**
    * Returns whether it says what the rules are in place of those that cannot be read: it removes
    * all rules, or replaces rules.

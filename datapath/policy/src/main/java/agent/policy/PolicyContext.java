@@ -10,6 +10,8 @@ import agent.types.ServiceName;
 import java.util.Collection;
 import java.util.Map;
 import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.Function;
 
 /** The configuration of {@link PolicyEngine} until {@link #conclude()}; immutable after it. */
 public final class PolicyContext {
@@ -17,6 +19,8 @@ public final class PolicyContext {
   private IdentityDirectory identities;
   private CidrIdentityAllocator cidrIdentities = new LocalCidrIdentityAllocator();
   private PolicyStore store = PolicyStore.inMemory();
+  private Function<Runnable, CompletableFuture<Void>> storing = PolicyContext::atOnce;
+  private Function<Runnable, CompletableFuture<Void>> beside = PolicyContext::atOnce;
   private EnforcementMode mode = EnforcementMode.DEFAULT;
   private AllowLocalhost allowLocalhost = AllowLocalhost.AUTO;
   private int mapCapacity = MapSize.POLICY_MAP_MAX_ENTRIES;
@@ -41,6 +45,22 @@ public final class PolicyContext {
   public PolicyContext store(PolicyStore value) {
     store = changing(value);
     return this;
+  }
+
+  /** Sets what runs writes to the store, in their order; the future completes after the write. */
+  public PolicyContext storing(Function<Runnable, CompletableFuture<Void>> value) {
+    storing = changing(value);
+    return this;
+  }
+
+  /** Sets what resolves policies beside the engine's thread during a commit. */
+  public PolicyContext beside(Function<Runnable, CompletableFuture<Void>> value) {
+    beside = changing(value);
+    return this;
+  }
+
+  static CompletableFuture<Void> atOnce(Runnable work) {
+    return CompletableFuture.runAsync(work, Runnable::run);
   }
 
   /** Sets when policy is enforced. */
@@ -98,6 +118,8 @@ public final class PolicyContext {
     Objects.requireNonNull(identities, "identities");
     Objects.requireNonNull(cidrIdentities, "cidrIdentities");
     Objects.requireNonNull(store, "store");
+    Objects.requireNonNull(storing, "storing");
+    Objects.requireNonNull(beside, "beside");
     Objects.requireNonNull(mode, "mode");
     Objects.requireNonNull(allowLocalhost, "allowLocalhost");
     Objects.requireNonNull(limits, "limits");
@@ -128,6 +150,14 @@ public final class PolicyContext {
 
   PolicyStore store() {
     return store;
+  }
+
+  Function<Runnable, CompletableFuture<Void>> storing() {
+    return storing;
+  }
+
+  Function<Runnable, CompletableFuture<Void>> beside() {
+    return beside;
   }
 
   EnforcementMode mode() {

@@ -1,5 +1,6 @@
 package agent.policy;
 
+import agent.conductor.Work;
 import agent.identity.Identity;
 import agent.identity.IdentityDirectory.IdentityListener;
 import agent.policy.PolicyUpdate.EndpointPolicyChange;
@@ -9,13 +10,12 @@ import agent.types.OperationException;
 import agent.types.Prefix;
 import agent.types.Refusal;
 import agent.types.ServiceName;
-import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import java.util.TreeMap;
+import java.util.concurrent.CompletableFuture;
 import java.util.function.Supplier;
 
 /**
@@ -38,8 +38,10 @@ public final class PolicyEngine {
   private final EnforcedResolution resolution;
   private final DecisionTrace trace = new DecisionTrace();
   private final AffectedSignal affectedByIdentities = new AffectedSignal();
-  private PolicyRepository previous;
-  private volatile PolicyRepository repository;
+  private final CurrentRules current;
+  private final RuleChange.Parts parts;
+  private final HeldEvents heldEvents = new HeldEvents();
+  private RuleCommit committing;
 
   private PolicyEngine(PolicyContext context, StoredPolicy stored) {
     final PolicyState state = stored.state();
@@ -48,7 +50,11 @@ public final class PolicyEngine {
     references = new RuleReferences(context, state, selectors);
     resolution = new EnforcedResolution(selectors, endpointPorts, hold, context);
     changes = new SubjectChanges(subjects, resolution, references, trace, context.mapCapacity());
-    repository = new PolicyRepository(state.revision(), RuleReader.read(state.rules()));
+    current =
+        new CurrentRules(new PolicyRepository(state.revision(), RuleReader.read(state.rules())));
+    parts =
+        new RuleChange.Parts(
+            context, current, references, subjects, changes, affectedByIdentities, heldEvents);
   }
 
   /**
@@ -109,8 +115,12 @@ public final class PolicyEngine {
     context.cidrIdentities().addListener(listener);
     context.identities().list().forEach(selectors::add);
     context.cidrIdentities().list().forEach(selectors::add);
-    references.use(repository.rules(), context.formerNumbers());
-    subjects.publish(repository.revision(), List.of());
+    final StepList steps = new StepList();
+    references.taking(current.now().rules()).addTo(steps, context.formerNumbers());
+    while (!steps.run()) {
+      // the next step
+    }
+    subjects.publish(current.now().revision(), List.of());
   }
 
   private final class Listener implements IdentityListener {
@@ -125,16 +135,26 @@ public final class PolicyEngine {
     }
 
     private void follow(Identity identity, Supplier<Set<PeerSelector>> event) {
-      // An event of the engine's own change is settled by that change.
       final boolean isOwn = Thread.holdsLock(PolicyEngine.this);
+      final boolean isAffecting;
       synchronized (PolicyEngine.this) {
-        final Set<Integer> affected = subjects.dependingOn(event.get());
-        changes.mark(affected, List.of(identity.id()));
-        if (isOwn || affected.isEmpty() && identity.cidr().isEmpty()) {
-          return;
-        }
+        isAffecting =
+            !heldEvents.hold(() -> affectedByIdentities.raise(isAffecting(identity, event, false)))
+                && isAffecting(identity, event, isOwn);
       }
-      affectedByIdentities.raise(true);
+      affectedByIdentities.raise(isAffecting);
+    }
+
+    /** An event of the engine's own change is settled by that change. */
+    private boolean isAffecting(
+        Identity identity, Supplier<Set<PeerSelector>> event, boolean isOwn) {
+      final Set<PeerSelector> selecting = event.get();
+      final Set<Integer> affected = subjects.dependingOn(selecting);
+      changes.mark(affected, List.of(identity.id()));
+      if (committing != null && !isOwn) {
+        committing.changed(selecting);
+      }
+      return !isOwn && !(affected.isEmpty() && identity.cidr().isEmpty());
     }
   }
 
@@ -149,123 +169,96 @@ public final class PolicyEngine {
   }
 
   /**
-   * Applies changes in their order and stores what they lead to once, so that all of them are in
-   * the store before the call returns. One that is refused changes nothing and does not refuse the
-   * others; where the rules of all cannot be enforced, parts of them are committed one after the
-   * other. A deletion of all rules, or a document that replaces rules, also gives up stored rules
-   * that cannot be read; it must be alone.
+   * Begins to apply changes in their order and to store what they lead to once. One that is refused
+   * changes nothing and does not refuse the others; where the rules of all cannot be enforced,
+   * parts of them are committed one after the other. A deletion of all rules, or a document that
+   * replaces rules, also gives up stored rules that cannot be read; it must be alone. No other
+   * change of the engine begins before the last step.
    *
    * @param changes at least one
-   * @return what was committed, in order: for each part, its results and the writes to carry out; a
-   *     part that cannot be stored changes nothing, and its results say so
+   * @return the commit; what it leads to is in the store after its last step
    * @throws OperationException where {@link #isHeld()}, unless all rules are given up and that is
    *     stored
    */
-  public synchronized List<PolicyCommit> commit(List<PolicyChange> changes) {
+  public synchronized PolicyCommitting begin(List<PolicyChange> changes) {
     if (hold.stands() && changes.size() == 1 && changes.getFirst().isWhole()) {
-      return List.of(giveUp(changes.getFirst()));
+      return PolicyCommitting.ended(List.of(giveUp(changes.getFirst())));
     }
     hold.refuse();
-    final List<PolicyCommit> commits = new ArrayList<>();
-    commit(changes, commits);
-    return commits;
+    return new Committing(new RuleCommit(parts, changes));
   }
 
-  private void commit(List<PolicyChange> changes, List<PolicyCommit> commits) {
-    final List<PolicyCommit.Result> results = new ArrayList<>();
-    final PolicyRepository before = repository;
-    PolicyRepository after = before;
-    for (final PolicyChange change : changes) {
-      try {
-        after = change.apply(after, context.limits());
-        results.add(new PolicyCommit.Result(after.snapshot(), null));
-      } catch (Refusal refusal) {
-        results.add(new PolicyCommit.Result(null, refusal));
-      }
-    }
-    try {
-      commits.add(PolicyCommit.of(results, change(after), before, after));
-    } catch (OperationException failure) {
-      commits.add(PolicyCommit.refused(results, failure, settle().ofSameRules()));
-    } catch (Refusal refusal) {
-      final int half = changes.size() / 2;
-      if (half > 0) {
-        commit(changes.subList(0, half), commits);
-        commit(changes.subList(half, changes.size()), commits);
-      } else {
-        commits.add(PolicyCommit.refused(results, refusal, settle().ofSameRules()));
-      }
-    }
+  /** Commits changes as {@link #begin} does, without a pause between the steps. */
+  public List<PolicyCommit> commit(List<PolicyChange> changes) {
+    return begin(changes).complete();
   }
 
   /**
-   * Undoes the changes of a commit whose writes failed: the rules before it are stored and in
-   * force, at the next revision.
+   * Begins to undo the changes of a commit whose writes failed: the rules before it are stored and
+   * in force, at the next revision.
    *
    * @param revision the revision that the commit led to
-   * @return the changes to carry out; empty where other changes have followed, or none was made
+   * @return the commit that has one part; empty where other changes have followed, or none was made
    */
-  public synchronized Optional<PolicyUpdate> undo(long revision) {
-    final PolicyRepository before = previous;
-    if (before == null || repository.revision() != revision) {
+  public synchronized Optional<PolicyCommitting> beginUndo(long revision) {
+    final PolicyRepository before = current.previous();
+    if (before == null || current.now().revision() != revision) {
       return Optional.empty();
     }
-    return Optional.of(change(before.after(repository)));
+    return Optional.of(new Committing(new RuleCommit(parts, List.of(PolicyChange.backTo(before)))));
   }
 
   /** Confirms that the last commit will not be undone, so that what it replaced may go. */
   public synchronized void confirm() {
-    previous = null;
+    current.confirm();
+  }
+
+  private final class Committing implements PolicyCommitting {
+    private final RuleCommit commit;
+
+    Committing(RuleCommit commit) {
+      this.commit = commit;
+    }
+
+    @Override
+    public Work.Progress step() {
+      synchronized (PolicyEngine.this) {
+        committing = commit;
+        final Work.Progress progress = commit.step();
+        committing = progress == Work.Progress.DONE ? null : commit;
+        return progress;
+      }
+    }
+
+    @Override
+    public CompletableFuture<Void> awaited() {
+      synchronized (PolicyEngine.this) {
+        return commit.awaited();
+      }
+    }
+
+    @Override
+    public List<PolicyCommit> commits() {
+      synchronized (PolicyEngine.this) {
+        return commit.commits();
+      }
+    }
   }
 
   /** Stores the rules of a change in place of those that cannot be read. */
   private PolicyCommit giveUp(PolicyChange change) {
-    final PolicyRepository before = repository;
+    final PolicyRepository before = current.now();
     final PolicyRepository after = change.applyInPlace(before, context.limits());
     changes.mark(subjects.ids());
-    final PolicyUpdate update = hold.lifted(() -> change(after));
-    previous = null;
+    final PolicyUpdate update = hold.lifted(() -> RuleChange.atOnce(parts, after));
+    current.confirm();
     hold.end().forEach(context.cidrIdentities()::release);
     final var result = new PolicyCommit.Result(after.snapshot(), null);
     return PolicyCommit.of(List.of(result), update.then(settle()), before, after);
   }
 
-  private PolicyUpdate change(PolicyRepository after) {
-    previous = null;
-    if (after == repository) {
-      return settle().ofSameRules();
-    }
-    final List<Rule> removed = after.missing(repository);
-    final List<Rule> added = repository.missing(after);
-    final Set<Integer> markedBefore = changes.marked();
-    references.use(added, Map.of());
-    final Map<Integer, ResolvedPolicy> resolved = new TreeMap<>();
-    final Map<Integer, ResolvedPolicy> bridged = new TreeMap<>();
-    try {
-      final Set<Integer> affected = changes.marked();
-      affected.removeAll(markedBefore);
-      affected.forEach(endpoint -> changes.bridge(endpoint, repository, bridged));
-      affected.addAll(subjects.selectedBy(added));
-      affected.forEach(endpoint -> resolved.put(endpoint, changes.resolve(endpoint, after)));
-      context.store().save(references.stateOf(after));
-    } catch (RuntimeException e) {
-      references.takeBack(added);
-      throw e;
-    }
-    changes.mark(subjects.selectedBy(added));
-    changes.mark(subjects.selectedBy(removed));
-    previous = repository;
-    repository = after;
-    references.drop(removed);
-    final List<EndpointPolicyChange> bridges = subjects.change(bridged);
-    final PolicyUpdate update = changes.settle(repository, resolved).after(bridges);
-    references.release(removed);
-    affectedByIdentities.raise(references.isOutdated());
-    return update.then(settle());
-  }
-
   private PolicyUpdate settle() {
-    return changes.settle(repository, Map.of());
+    return changes.settle(current.now());
   }
 
   /**
@@ -289,12 +282,12 @@ public final class PolicyEngine {
     final Set<String> renamed = endpointPorts.set(endpointId, identity.id(), ports);
     final ResolvedPolicy policy;
     try {
-      policy = resolution.fitting(endpointId, identity, ports, repository);
+      policy = resolution.fitting(endpointId, identity, ports, current.now());
     } catch (Refusal refusal) {
       endpointPorts.put(endpointId, before);
       throw refusal;
     }
-    trace.log(endpointId, identity, policy, repository.rules());
+    trace.log(endpointId, identity, policy, current.now().rules());
     final EndpointPolicyChange change =
         subjects.change(endpointId, new PolicySubjects.Subject(identity, ports, policy));
     changes.mark(subjects.dependingOnPorts(renamed));
@@ -325,6 +318,11 @@ public final class PolicyEngine {
     final Set<String> renamed = endpointPorts.leaveFormer(endpointId, subject.identity().id());
     changes.mark(subjects.dependingOnPorts(renamed));
     return Optional.of(settle().ofSameRules());
+  }
+
+  /** Returns whether {@link #identityLeft} may have changes. */
+  public synchronized boolean hasFormerPorts(int endpointId) {
+    return endpointPorts.of(endpointId).size() > 1;
   }
 
   /** Removes an endpoint. */
@@ -370,7 +368,7 @@ public final class PolicyEngine {
 
   private PolicyUpdate renamed() {
     final PolicyUpdate update = settle().ofSameRules();
-    references.release(List.of());
+    references.release();
     return update.then(settle());
   }
 
@@ -412,7 +410,7 @@ public final class PolicyEngine {
    */
   public synchronized PolicyUpdate enforce(EnforcementMode next) {
     hold.refuse();
-    resolution.change(next, () -> subjects.ids().forEach(id -> changes.resolve(id, repository)));
+    resolution.change(next, () -> subjects.ids().forEach(id -> changes.resolve(id, current.now())));
     changes.mark(subjects.ids());
     return settle().ofSameRules();
   }
@@ -442,7 +440,7 @@ public final class PolicyEngine {
    */
   public synchronized Optional<ResolvedPolicy> policyOf(int endpointId) {
     return Optional.ofNullable(subjects.get(endpointId))
-        .map(subject -> subject.policy().at(repository.revision()));
+        .map(subject -> subject.policy().at(current.now().revision()));
   }
 
   /**
@@ -450,7 +448,7 @@ public final class PolicyEngine {
    * or not.
    */
   public synchronized ResolvedPolicy wanted(Identity identity, List<NamedPort> ports) {
-    return resolution.whole(identity, ports, repository);
+    return resolution.whole(identity, ports, current.now());
   }
 
   /**
@@ -475,7 +473,7 @@ public final class PolicyEngine {
    */
   public PolicySnapshot snapshot(List<String> labels) {
     hold.refuse();
-    final PolicyRepository now = repository;
+    final PolicyRepository now = current.now();
     return now.snapshot(now.withLabels(labels));
   }
 
@@ -486,7 +484,7 @@ public final class PolicyEngine {
    */
   public PolicyTrace trace(PolicyQuery query) {
     hold.refuse();
-    return new PolicyTracer(repository, mode(), context.allowLocalhost(), references::selects)
+    return new PolicyTracer(current.now(), mode(), context.allowLocalhost(), references::selects)
         .trace(query, this::portsOf);
   }
 
@@ -496,6 +494,6 @@ public final class PolicyEngine {
 
   /** Returns the selectors of the rules and what they select. */
   public synchronized List<SelectorListing> selectors() {
-    return selectors.listing();
+    return selectors.listing(current.now().rules());
   }
 }

@@ -6,7 +6,6 @@ import agent.identity.Identity;
 import agent.identity.LabelSet;
 import agent.policy.PolicyUpdate.EndpointPolicyChange;
 import agent.policy.spec.NamedPort;
-import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
@@ -82,11 +81,13 @@ final class PolicySubjects {
     return new EndpointPolicyChange(endpointId, subject.policy(), delta);
   }
 
-  /** Sets the policies of endpoints by their ids. */
-  List<EndpointPolicyChange> change(Map<Integer, ResolvedPolicy> policies) {
-    final List<EndpointPolicyChange> changes = new ArrayList<>();
-    policies.forEach((endpoint, policy) -> changes.add(change(endpoint, policy)));
-    return changes;
+  /** The same for a policy whose change may be known already. */
+  EndpointPolicyChange change(int endpointId, PreparedPolicy prepared) {
+    final Subject subject = subjects.get(endpointId);
+    final Subject next = new Subject(subject.identity(), subject.ports(), prepared.policy());
+    return prepared.before() == subject.policy()
+        ? change(endpointId, next, prepared.delta())
+        : change(endpointId, next);
   }
 
   /**

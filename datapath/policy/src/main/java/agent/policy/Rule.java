@@ -4,9 +4,7 @@ import agent.identity.LabelSet;
 import agent.maps.layout.PolicyDirection;
 import agent.policy.spec.RuleSpec;
 import agent.types.Prefix;
-import java.util.ArrayList;
 import java.util.EnumMap;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -24,6 +22,8 @@ final class Rule {
   private final List<Section> sections;
   private final Map<PolicyDirection, List<Section>> byDirection =
       new EnumMap<>(PolicyDirection.class);
+  private final List<PeerSelector> selectors;
+  private final List<Prefix> prefixes;
   private final RuleCount count;
   private final int hash;
 
@@ -52,6 +52,14 @@ final class Rule {
           direction,
           sections.stream().filter(section -> section.direction() == direction).toList());
     }
+    selectors =
+        sections.stream().flatMap(section -> section.selectors().stream()).distinct().toList();
+    prefixes =
+        selectors.stream()
+            .filter(CidrSelector.class::isInstance)
+            .flatMap(selector -> ((CidrSelector) selector).prefixes().stream())
+            .distinct()
+            .toList();
     count = RuleCount.of(spec);
     hash = Objects.hash(labels, subject, enforced, sections, spec.description());
   }
@@ -82,21 +90,13 @@ final class Rule {
   }
 
   /** Returns every selector once. */
-  Set<PeerSelector> selectors() {
-    final Set<PeerSelector> all = new LinkedHashSet<>();
-    sections.forEach(section -> all.addAll(section.selectors()));
-    return all;
+  List<PeerSelector> selectors() {
+    return selectors;
   }
 
   /** Returns the prefixes that need an identity, each once. */
   List<Prefix> prefixes() {
-    final Set<Prefix> all = new LinkedHashSet<>();
-    for (final PeerSelector selector : selectors()) {
-      if (selector instanceof CidrSelector cidr) {
-        all.addAll(cidr.prefixes());
-      }
-    }
-    return new ArrayList<>(all);
+    return prefixes;
   }
 
   @Override

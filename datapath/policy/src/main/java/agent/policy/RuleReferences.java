@@ -4,6 +4,7 @@ import agent.identity.Identity;
 import agent.types.Prefix;
 import agent.types.Refusal;
 import agent.types.ServiceName;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -70,39 +71,70 @@ final class RuleReferences {
     return selectors.remove(identity);
   }
 
-  /**
-   * Acquires the references of rules, all or none.
-   *
-   * @param former the numbers that addresses of names had in the previous run, which they keep
-   */
-  void use(List<Rule> rules, Map<Prefix, Integer> former) {
-    cidrs.acquire(rules);
-    try {
-      names.acquire(rules, former);
-    } catch (Refusal refusal) {
-      cidrs.releaseOf(rules);
-      throw refusal;
+  /** The references that the new rules of a change take in steps, and may give back in steps. */
+  final class Taking {
+    private final List<Rule> rules;
+    private final List<Prefix> taken = new ArrayList<>();
+    private boolean hasNames;
+
+    private Taking(List<Rule> rules) {
+      this.rules = rules;
     }
-    rules.forEach(rule -> selectors.use(rule, names::identitiesOf));
+
+    /**
+     * Adds the steps that take all references; where one is refused, those before it stay taken.
+     *
+     * @param former the numbers that addresses of names had in the previous run, which they keep
+     */
+    void addTo(StepList steps, Map<Prefix, Integer> former) {
+      steps.each(() -> CidrReferences.prefixesOf(rules), this::take);
+      steps.then(
+          () -> {
+            names.acquire(rules, former);
+            hasNames = true;
+          });
+      steps.each(() -> SelectorCache.Use.of(rules), use -> selectors.use(use, names::identitiesOf));
+    }
+
+    private void take(Prefix prefix) {
+      cidrs.acquire(prefix);
+      taken.add(prefix);
+    }
+
+    /** Adds the steps that give back what was taken. */
+    void takeBack(StepList steps) {
+      if (hasNames) {
+        steps.then(addresses::revert);
+        drop(rules, steps);
+        steps.then(addresses::release);
+      }
+      steps.each(() -> taken, cidrs::release);
+    }
   }
 
-  /** Ends the use of rules; identities stay until {@link #release}. */
-  void drop(List<Rule> rules) {
-    rules.forEach(selectors::drop);
-    names.drop(rules);
+  /** Returns what takes the references of rules. */
+  Taking taking(List<Rule> rules) {
+    return new Taking(rules);
   }
 
-  /** Undoes {@link #use}. */
-  void takeBack(List<Rule> rules) {
-    addresses.revert();
-    drop(rules);
-    release(rules);
+  /** Adds the steps that end the use of rules; identities stay until {@link #release}. */
+  void drop(List<Rule> rules, StepList steps) {
+    steps.each(() -> SelectorCache.Use.of(rules), selectors::drop);
+    steps.then(() -> names.drop(rules));
   }
 
-  /** Releases the identities of rules that are dropped, and of addresses that names lost. */
-  void release(List<Rule> rules) {
+  /**
+   * Adds the steps that release the identities of rules that are dropped, and of addresses that
+   * names lost.
+   */
+  void release(List<Rule> rules, StepList steps) {
+    steps.then(addresses::release);
+    steps.each(() -> CidrReferences.prefixesOf(rules), cidrs::release);
+  }
+
+  /** Releases the identities of addresses that names lost. */
+  void release() {
     addresses.release();
-    cidrs.releaseOf(rules);
   }
 
   /** Returns whether {@link #settle} has something to do. */
@@ -155,7 +187,7 @@ final class RuleReferences {
         : selector.selects(identity);
   }
 
-  /** Returns what outlives a restart. */
+  /** Returns what outlives a restart; for any thread while the rules have their references. */
   PolicyState stateOf(PolicyRepository rules) {
     return new PolicyState(
         rules.revision(), rules.specs(rules.rules()), cidrs.numbersOf(rules.rules()));

@@ -4,14 +4,17 @@ import agent.identity.Identity;
 import agent.types.Prefix;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.function.Function;
+import org.agrona.collections.Hashing;
 import org.agrona.collections.Int2ObjectHashMap;
 import org.agrona.collections.IntHashSet;
 
@@ -21,8 +24,12 @@ import org.agrona.collections.IntHashSet;
  * prefix, so that thousands of them are not matched with each other.
  */
 final class SelectorCache implements PolicyResolver.Selections {
+  private static final int FEW = 8;
+
   private static final class Selection {
-    final IntHashSet identities = new IntHashSet();
+    /** Each reader has its own iterator: policies are resolved beside. */
+    final IntHashSet identities = new IntHashSet(FEW, Hashing.DEFAULT_LOAD_FACTOR, false);
+
     final List<Rule> users = new ArrayList<>();
   }
 
@@ -37,15 +44,25 @@ final class SelectorCache implements PolicyResolver.Selections {
     identity.cidr().ifPresent(prefix -> cidrIdentities.put(prefix, identity));
   }
 
+  /** The use of a selector by a rule. */
+  record Use(PeerSelector selector, Rule rule) {
+    /** Returns the selectors of rules. */
+    static List<Use> of(List<Rule> rules) {
+      final List<Use> all = new ArrayList<>();
+      for (final Rule rule : rules) {
+        rule.selectors().forEach(selector -> all.add(new Use(selector, rule)));
+      }
+      return all;
+    }
+  }
+
   /**
-   * Adds the use by a rule.
+   * Adds the use of a selector by a rule.
    *
    * @param names returns what a selector by names selects, for those that no other rule uses
    */
-  void use(Rule rule, Function<NamedSelector<?>, Set<Integer>> names) {
-    for (final PeerSelector selector : rule.selectors()) {
-      selections.computeIfAbsent(selector, one -> select(one, names)).users.add(rule);
-    }
+  void use(Use use, Function<NamedSelector<?>, Set<Integer>> names) {
+    selections.computeIfAbsent(use.selector(), one -> select(one, names)).users.add(use.rule());
   }
 
   private Selection select(PeerSelector selector, Function<NamedSelector<?>, Set<Integer>> names) {
@@ -79,14 +96,12 @@ final class SelectorCache implements PolicyResolver.Selections {
     return cidrIdentities.subMap(prefix, true, Prefix.of(prefix.last()), true).values();
   }
 
-  void drop(Rule rule) {
-    for (final PeerSelector selector : rule.selectors()) {
-      final Selection selection = selections.get(selector);
-      removeSame(selection.users, rule);
-      if (selection.users.isEmpty()) {
-        selections.remove(selector);
-        forget(selector);
-      }
+  void drop(Use use) {
+    final Selection selection = selections.get(use.selector());
+    removeSame(selection.users, use.rule());
+    if (selection.users.isEmpty()) {
+      selections.remove(use.selector());
+      forget(use.selector());
     }
   }
 
@@ -169,16 +184,23 @@ final class SelectorCache implements PolicyResolver.Selections {
     return selections.get(selector).identities;
   }
 
-  List<SelectorListing> listing() {
+  /** Returns the selectors of these rules: others may be used by a change that has not ended. */
+  List<SelectorListing> listing(List<Rule> rules) {
+    final Set<Rule> present = Collections.newSetFromMap(new IdentityHashMap<>(rules.size()));
+    present.addAll(rules);
     final List<SelectorListing> list = new ArrayList<>();
     selections.forEach(
-        (selector, selection) ->
+        (selector, selection) -> {
+          final List<Rule> users = selection.users.stream().filter(present::contains).toList();
+          if (!users.isEmpty()) {
             list.add(
                 new SelectorListing(
                     selector.text(),
                     selection.identities.stream().sorted().toList(),
-                    selection.users.size(),
-                    selection.users.stream().map(rule -> rule.labels().toStrings()).toList())));
+                    users.size(),
+                    users.stream().map(rule -> rule.labels().toStrings()).toList()));
+          }
+        });
     return list;
   }
 }

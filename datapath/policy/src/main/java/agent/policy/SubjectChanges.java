@@ -26,7 +26,7 @@ final class SubjectChanges {
   private final int mapCapacity;
 
   /** Endpoints, each with the peers that have changed, or {@link #EVERY}. */
-  private final Map<Integer, IntHashSet> dirty = new TreeMap<>();
+  private final TreeMap<Integer, IntHashSet> dirty = new TreeMap<>();
 
   SubjectChanges(
       PolicySubjects subjects,
@@ -89,42 +89,75 @@ final class SubjectChanges {
    * Resolves the present rules with the identities of new CIDRs, so that the old rules say of their
    * addresses what they said before. An endpoint whose map has no room does without.
    */
-  void bridge(int endpoint, PolicyRepository rules, Map<Integer, ResolvedPolicy> bridged) {
+  void bridge(int endpoint, PolicyRepository rules, Map<Integer, PreparedPolicy> bridged) {
     final PolicySubjects.Subject subject = subjects.get(endpoint);
     final ResolvedPolicy policy =
         subject == null ? null : resolution.whole(subject.identity(), subject.ports(), rules);
     if (policy != null && policy.entries().size() <= mapCapacity) {
-      bridged.put(endpoint, policy);
+      bridged.put(endpoint, PreparedPolicy.of(subject.policy(), policy));
     }
   }
 
   /**
-   * Resolves the marked endpoints, unless they are resolved already, and collects the changes.
+   * Resolves an endpoint with other rules; refused where its map cannot hold that.
    *
-   * @param resolved policies with these rules, by endpoint
+   * @param bridgeOrNull the policy that it has before
    */
-  PolicyUpdate settle(PolicyRepository rules, Map<Integer, ResolvedPolicy> resolved) {
+  PreparedPolicy prepare(int endpoint, PolicyRepository rules, PreparedPolicy bridgeOrNull) {
+    return PreparedPolicy.of(
+        bridgeOrNull == null ? subjects.get(endpoint).policy() : bridgeOrNull.policy(),
+        resolve(endpoint, rules));
+  }
+
+  /** Returns what resolves the marked endpoints, one a step. */
+  Settlement settlement() {
     markAffected();
-    final List<EndpointPolicyChange> changes = new ArrayList<>();
-    final List<EndpointPolicyChange> denials = new ArrayList<>();
-    final Map<Integer, Refusal> failures = new TreeMap<>();
-    for (final Map.Entry<Integer, IntHashSet> mark : dirty.entrySet()) {
-      final int endpoint = mark.getKey();
-      final PolicySubjects.Subject subject = subjects.get(endpoint);
-      if (subject == null) {
-        continue;
+    return new Settlement();
+  }
+
+  /** Resolves the marked endpoints and returns the changes that this leads to. */
+  PolicyUpdate settle(PolicyRepository rules) {
+    final Settlement settlement = settlement();
+    while (!settlement.isComplete(rules, Map.of())) {
+      // the next endpoint
+    }
+    return settlement.end(rules);
+  }
+
+  /** The changes of the endpoints that are marked, also meanwhile. */
+  final class Settlement {
+    private final List<EndpointPolicyChange> changes = new ArrayList<>();
+    private final List<EndpointPolicyChange> denials = new ArrayList<>();
+    private final Map<Integer, Refusal> failures = new TreeMap<>();
+
+    /**
+     * Resolves the next endpoint, unless it is resolved already; returns whether none is left.
+     *
+     * @param prepared policies with these rules, by endpoint
+     */
+    boolean isComplete(PolicyRepository rules, Map<Integer, PreparedPolicy> prepared) {
+      final Map.Entry<Integer, IntHashSet> mark = dirty.pollFirstEntry();
+      if (mark != null && subjects.get(mark.getKey()) != null) {
+        settle(mark.getKey(), mark.getValue(), rules, prepared.get(mark.getKey()));
       }
+      return dirty.isEmpty();
+    }
+
+    private void settle(
+        int endpoint, IntHashSet marked, PolicyRepository rules, PreparedPolicy knownOrNull) {
+      final PolicySubjects.Subject subject = subjects.get(endpoint);
       try {
-        final ResolvedPolicy known = resolved.get(endpoint);
-        final IntHashSet peers = known != null ? EVERY : mark.getValue();
+        final IntHashSet peers = knownOrNull != null ? EVERY : marked;
         final ResolvedPolicy policy =
-            known != null ? known : resolve(endpoint, subject, peers, rules);
+            knownOrNull != null ? knownOrNull.policy() : resolve(endpoint, subject, peers, rules);
         if (!policy.isAs(subject.policy())) {
           trace.log(endpoint, subject.identity(), policy, rules.rules());
           changes.add(
-              peers == EVERY
-                  ? subjects.change(endpoint, policy)
-                  : subjects.change(endpoint, policy, peers));
+              knownOrNull != null
+                  ? subjects.change(endpoint, knownOrNull)
+                  : peers == EVERY
+                      ? subjects.change(endpoint, policy)
+                      : subjects.change(endpoint, policy, peers));
         }
       } catch (Refusal refusal) {
         failures.put(endpoint, refusal);
@@ -132,9 +165,12 @@ final class SubjectChanges {
         subjects.reduce(endpoint, whole, mapCapacity, changes, denials);
       }
     }
-    dirty.clear();
-    mark(failures.keySet());
-    return new PolicyUpdate(
-        rules.revision(), List.of(), changes, failures, references.outside().take(), denials);
+
+    /** Returns the changes; endpoints that could not be resolved are marked again. */
+    PolicyUpdate end(PolicyRepository rules) {
+      mark(failures.keySet());
+      return new PolicyUpdate(
+          rules.revision(), List.of(), changes, failures, references.outside().take(), denials);
+    }
   }
 }

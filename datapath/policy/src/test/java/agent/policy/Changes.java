@@ -2,6 +2,7 @@ package agent.policy;
 
 import agent.policy.spec.RuleSpec;
 import java.util.List;
+import java.util.Optional;
 
 /** Changes of rules that are committed alone, and carried out at once. */
 final class Changes {
@@ -30,5 +31,19 @@ final class Changes {
       throw commit.results().getFirst().refusal();
     }
     return publish(engine, commit.update());
+  }
+
+  /** Takes the last commit back; empty where that cannot be. */
+  static Optional<PolicyUpdate> undo(PolicyEngine engine, long revision) {
+    return engine
+        .beginUndo(revision)
+        .map(
+            undoing -> {
+              final PolicyCommit commit = undoing.complete().getFirst();
+              if (commit.results().getFirst().refusal() != null) {
+                throw commit.results().getFirst().refusal();
+              }
+              return commit.update();
+            });
   }
 }

@@ -25,7 +25,7 @@ class DecisionTraceTest {
             List.of(
                 ingress(labels("app", "web"), endpoints(labels("app", "db"))),
                 ingress(labels("app", "other"), endpoints(labels("app", "db")))));
-    rules.forEach(rule -> cache.use(rule, named -> Set.of()));
+    SelectorCache.Use.of(rules).forEach(use -> cache.use(use, named -> Set.of()));
     final ResolvedPolicy policy =
         new PolicyResolver(cache, new EndpointPorts(), EnforcementMode.DEFAULT, AllowLocalhost.AUTO)
             .resolve(web, List.of(), rules, 5);

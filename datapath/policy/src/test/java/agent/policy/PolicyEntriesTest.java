@@ -268,19 +268,19 @@ class PolicyEntriesTest {
     final PolicyEngine engine = open();
     final RuleSpec first = named(ingress(WEB, on(endpoints(DB), tcp(80))), "name", "first");
     final RuleSpec second = named(ingress(WEB, on(endpoints(DB), tcp(81))), "name", "second");
-    assertEquals(Optional.empty(), engine.undo(1));
+    assertEquals(Optional.empty(), Changes.undo(engine, 1));
     final long added = add(engine, List.of(first), false).revision();
     final long changed = add(engine, List.of(second), false).revision();
-    assertEquals(Optional.empty(), engine.undo(added));
-    final PolicyUpdate back = engine.undo(changed).orElseThrow();
+    assertEquals(Optional.empty(), Changes.undo(engine, added));
+    final PolicyUpdate back = Changes.undo(engine, changed).orElseThrow();
     assertEquals(changed + 1, back.revision());
     assertEquals(new PolicySnapshot(changed + 1, List.of(first)), engine.snapshot());
     assertEquals(List.of(first), store.load(any -> {}).orElseThrow().rules());
     assertEquals(List.of(tcp80(db.id(), PolicyVerdict.ALLOW), OPEN_OUT), entriesOf(engine));
     assertEquals(1, back.endpoints().getFirst().diff().deletes().size());
-    assertEquals(Optional.empty(), engine.undo(changed));
+    assertEquals(Optional.empty(), Changes.undo(engine, changed));
     final long deleted = delete(engine, List.of("name=first")).revision();
-    engine.undo(deleted).orElseThrow();
+    Changes.undo(engine, deleted).orElseThrow();
     assertEquals(List.of(first), engine.snapshot().rules());
   }
 

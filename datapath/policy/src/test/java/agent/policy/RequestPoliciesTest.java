@@ -141,7 +141,7 @@ class RequestPoliciesTest {
     assertFalse(allows(webToShop(), "PUT"));
     final long revision = add(engine, List.of(ingress(OF_SHOP, entities("all"))), false).revision();
     assertTrue(allows(webToShop(), "PUT"), "another rule opens the port");
-    Changes.publish(engine, engine.undo(revision).orElseThrow());
+    Changes.publish(engine, Changes.undo(engine, revision).orElseThrow());
     assertFalse(allows(webToShop(), "PUT"));
     Changes.publish(engine, engine.enforce(EnforcementMode.NEVER));
     assertTrue(allows(webToShop(), "PUT"));

@@ -224,7 +224,7 @@ class RuleChangeTest {
         commitAll(PolicyChange.delete(List.of("n=a")), adding(ingress(DB)), adding(egress(DB)))
             .getFirst();
     assertEquals(5, commit.update().revision());
-    assertEquals(6, engine.undo(5).orElseThrow().revision());
+    assertEquals(6, Changes.undo(engine, 5).orElseThrow().revision());
     assertEquals(new PolicySnapshot(6, List.of(a, b)), engine.snapshot());
     assertEquals(List.of(a, b), store.load(any -> {}).orElseThrow().rules());
     assertEquals(6, delete(engine, List.of("n=a")).revision() - 1);

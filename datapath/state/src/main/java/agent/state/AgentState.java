@@ -1,5 +1,6 @@
 package agent.state;
 
+import agent.conductor.ConductorAgent;
 import agent.conductor.Faults;
 import agent.datapath.manager.spec.PrefilterList;
 import agent.datapath.manager.spec.PrefilterStore;
@@ -48,6 +49,7 @@ public final class AgentState implements AutoCloseable {
   private final NameFile nameFile;
   private final PolicyFile policyFile;
   private final List<StateFolder<?>> folders;
+  private final ConductorAgent store = new ConductorAgent("store", System::nanoTime);
   private boolean isGone; // of the thread that retries
 
   /** Opens the folders. The names of folders and kinds are part of the stored format. */
@@ -123,6 +125,14 @@ public final class AgentState implements AutoCloseable {
     return Files.exists(directory.resolve(StateLock.NAME), LinkOption.NOFOLLOW_LINKS);
   }
 
+  /**
+   * Returns {@code store}, the owner of the disk: it runs writes one after the other, so that their
+   * callers need not wait, and {@link #retry}.
+   */
+  public ConductorAgent store() {
+    return store;
+  }
+
   /** Returns the store of endpoints: {@code endpoints/<id>.json}. */
   public EndpointStore endpointStore() {
     return new EndpointFiles(endpoints, faults);
@@ -191,7 +201,7 @@ public final class AgentState implements AutoCloseable {
   /**
    * Looks for files that others have removed. Tries again what could not be written: ends the
    * faults whose cause has ended, and writes the copy of the rules where it is owed. Called every
-   * second on the thread that changes the policy.
+   * second on the thread of {@link #store}.
    */
   public void retry() {
     watch();

@@ -39,8 +39,13 @@ class LockedFieldsTest {
               "the map does not change, its adders count by themselves"),
           Map.entry("agent.maps.kernel.WatchedAddressMap.map: map", "the map does not change"),
           Map.entry(
-              "agent.policy.PolicyEngine.affectedByIdentities: observe",
-              "the signal has a lock of its own"),
+              "agent.policy.PolicyEngine$Listener.this$0: lambda$onIdentityAdded$0",
+              "called under the lock"),
+          Map.entry(
+              "agent.policy.PolicyEngine$Listener.this$0: lambda$onIdentityRemoved$0",
+              "called under the lock"),
+          Map.entry("agent.policy.PolicyEngine.current: snapshot", "the rules are volatile"),
+          Map.entry("agent.policy.PolicyEngine.current: trace", "the rules are volatile"),
           Map.entry("agent.policy.PolicyEngine.hold: isHeld", "the hold is volatile"),
           Map.entry("agent.policy.PolicyEngine.hold: snapshot", "the hold is volatile"),
           Map.entry("agent.policy.PolicyEngine.hold: trace", "the hold is volatile"),

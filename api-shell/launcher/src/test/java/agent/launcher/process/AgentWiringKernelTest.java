@@ -52,7 +52,8 @@ class AgentWiringKernelTest {
           "dp-loader", 60.0,
           "dp-mirror", 60.0,
           "dp-sockets", 30.0,
-          "ep-conductor", 2.0);
+          "ep-conductor", 2.0,
+          "store", 2.0);
 
   private static TestNode node;
   private static AgentProcess agent;

@@ -120,7 +120,7 @@ public final class EndpointOperations {
       Endpoint endpoint, Function<Endpoint, CompletableFuture<T>> operation) {
     endpoint.busy(true);
     return policies
-        .idle()
+        .idle(endpoint)
         .thenComposeAsync(done -> operation.apply(endpoint), conductor::run)
         .whenCompleteAsync((value, failure) -> endpoint.busy(false), conductor::run);
   }

@@ -3,10 +3,15 @@ package agent.endpoint.build;
 import agent.endpoint.state.Endpoint;
 import agent.endpoint.state.EndpointOptions;
 import agent.endpoint.state.MutableOption;
+import agent.identity.Identity;
 import agent.identity.IdentityAllocator;
 import agent.policy.PolicyEngine;
 import agent.policy.PolicyUpdate;
+import agent.policy.spec.NamedPort;
 import agent.types.Refusal;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.BiConsumer;
 import org.apache.logging.log4j.LogManager;
@@ -23,6 +28,11 @@ public final class EndpointPolicies {
   private final PolicyRealization realization;
   private final IdentityAllocator identities;
   private final BiConsumer<Integer, Boolean> translations;
+
+  /** What of each endpoint the engine has resolved last. */
+  private final Map<Integer, Subject> resolved = new HashMap<>();
+
+  private record Subject(Identity identity, List<NamedPort> ports) {}
 
   /**
    * Creates the access to policy and identities.
@@ -42,16 +52,38 @@ public final class EndpointPolicies {
 
   /** Realizes the policy of the endpoint and of all endpoints whose policy selects its identity. */
   CompletableFuture<Void> realize(Endpoint endpoint) {
-    final PolicyUpdate update;
     trace(endpoint.id(), endpoint.options());
+    if (isAsResolved(endpoint)) {
+      return realization.idle(endpoint.id());
+    }
+    resolved.remove(endpoint.id());
+    return realization.realize(() -> resolve(endpoint));
+  }
+
+  private PolicyUpdate resolve(Endpoint endpoint) {
+    final Subject subject = new Subject(endpoint.identity(), endpoint.record().namedPorts());
     try {
-      update =
-          engine.endpointSet(endpoint.id(), endpoint.identity(), endpoint.record().namedPorts());
+      final PolicyUpdate update =
+          engine.endpointSet(endpoint.id(), subject.identity(), subject.ports());
+      resolved.put(endpoint.id(), subject);
+      return update;
     } catch (Refusal refusal) {
-      endpoint.resolved(engine.wanted(endpoint.identity(), endpoint.record().namedPorts()));
+      endpoint.resolved(engine.wanted(subject.identity(), subject.ports()));
       throw refusal;
     }
-    return realization.realize(update);
+  }
+
+  /**
+   * Returns whether the engine would resolve what it has resolved, and the map is to hold that:
+   * where only options change, the endpoint waits for no change of the rules.
+   */
+  private boolean isAsResolved(Endpoint endpoint) {
+    return endpoint.isPolicyMapTrusted()
+        && endpoint.policy() == endpoint.realizedPolicy()
+        && !endpoint.options().enabled(MutableOption.DEBUG_POLICY)
+        && !engine.isHeld()
+        && new Subject(endpoint.identity(), endpoint.record().namedPorts())
+            .equals(resolved.get(endpoint.id()));
   }
 
   private void trace(int endpoint, EndpointOptions options) {
@@ -67,20 +99,25 @@ public final class EndpointPolicies {
     return endpoint.isPolicyMapTrusted() ? null : realization.synchronize(endpoint);
   }
 
-  /** Returns a future that completes when all queued policy updates are realized. */
-  CompletableFuture<Void> idle() {
-    return realization.idle();
+  /** Returns a future that completes when queued updates of the endpoint's policy are realized. */
+  CompletableFuture<Void> idle(Endpoint endpoint) {
+    return realization.idle(endpoint.id());
   }
 
   /** Removes the endpoint from the policy. */
   CompletableFuture<Void> remove(Endpoint endpoint) {
     trace(endpoint.id(), EndpointOptions.defaults());
-    return realization.realize(engine.endpointRemoved(endpoint.id()));
+    resolved.remove(endpoint.id());
+    return realization.realize(() -> engine.endpointRemoved(endpoint.id()));
   }
 
   /** Releases the former identities, which the datapath no longer uses. */
   void releaseFormerIdentities(Endpoint endpoint) {
-    engine.identityLeft(endpoint.id()).ifPresent(realization::realize);
+    if (engine.hasFormerPorts(endpoint.id())) {
+      if (engine.hasFormerPorts(endpoint.id())) {
+        realization.realizeIfAny(() -> engine.identityLeft(endpoint.id()));
+      }
+    }
     endpoint.takeFormerIdentities().forEach(former -> release(former.id()));
   }
 

@@ -2,18 +2,28 @@ package agent.endpoint.build;
 
 import agent.conductor.ConductorAgent;
 import agent.conductor.StepSequence;
+import agent.conductor.Work;
 import agent.datapath.manager.spec.PolicyMapProxy;
 import agent.endpoint.state.Endpoint;
 import agent.endpoint.state.EndpointJournal;
 import agent.endpoint.state.EndpointRegistry;
 import agent.ipcache.Ipcache;
+import agent.policy.PolicyCommit;
+import agent.policy.PolicyCommitting;
 import agent.policy.PolicyEngine;
 import agent.policy.PolicyUpdate;
 import agent.policy.ResolvedPolicy;
 import agent.types.OperationException;
+import java.util.ArrayDeque;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
+import java.util.Queue;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.Function;
+import java.util.function.Supplier;
 import java.util.function.UnaryOperator;
 import java.util.stream.Stream;
 
@@ -22,13 +32,25 @@ import java.util.stream.Stream;
  * the previous one. Runs on the conductor's thread.
  */
 public final class PolicyRealization {
+  /** A change of a few rules has no more steps. */
+  private static final int MOST_URGENT_STEPS = 5;
+
   private final ConductorAgent conductor;
   private final EndpointRegistry registry;
   private final EndpointJournal journal;
   private final PolicyEngine engine;
   private final PolicyMapProxy policyMaps;
   private final Ipcache ipcache;
+  private final CompletableFuture<Void> ready;
   private CompletableFuture<Void> last;
+
+  /** The last update or comparison of each endpoint that is not realized yet. */
+  private final Map<Integer, CompletableFuture<Void>> lastOf = new HashMap<>();
+
+  /** Changes of the engine that wait for the end of a commit, in their order. */
+  private final Queue<Runnable> deferred = new ArrayDeque<>();
+
+  private boolean isCommitting;
 
   /**
    * Creates a realization without pending updates.
@@ -49,6 +71,7 @@ public final class PolicyRealization {
     this.engine = engine;
     this.policyMaps = policyMaps;
     this.ipcache = ipcache;
+    this.ready = ready;
     last = ready;
   }
 
@@ -62,8 +85,115 @@ public final class PolicyRealization {
    */
   public CompletableFuture<Void> realize(PolicyUpdate update) {
     final UpdateRealization run =
-        new UpdateRealization(update, registry, journal, policyMaps, ipcache, engine);
-    return enqueue(run::addTo);
+        new UpdateRealization(update, conductor, registry, journal, policyMaps, ipcache, engine);
+    return enqueue(run.endpoints(), run::addTo);
+  }
+
+  /**
+   * Makes a change of the engine as soon as no commit is in progress and realizes it, as {@link
+   * #realize(PolicyUpdate)}. Changes are made in the order of their calls.
+   *
+   * @return fails also where the change is refused
+   */
+  public CompletableFuture<Void> realize(Supplier<PolicyUpdate> change) {
+    return realizeIfAny(() -> Optional.of(change.get()));
+  }
+
+  /** Does so for a change that may have nothing to realize. */
+  CompletableFuture<Void> realizeIfAny(Supplier<Optional<PolicyUpdate>> change) {
+    final CompletableFuture<CompletableFuture<Void>> made = new CompletableFuture<>();
+    whenFree(
+        () -> {
+          try {
+            made.complete(
+                change
+                    .get()
+                    .map(this::realize)
+                    .orElseGet(() -> CompletableFuture.completedFuture(null)));
+          } catch (RuntimeException refused) {
+            made.completeExceptionally(refused);
+          }
+        });
+    return made.thenCompose(Function.identity());
+  }
+
+  /**
+   * Commits changes of the rules as soon as no other commit is in progress. A large commit lets all
+   * else pass after its first steps, but other changes of the engine, which wait for the last one.
+   *
+   * @param begin begins the commit; what it throws fails the result
+   * @return completes with what was committed, before the changes of the engine that wait
+   */
+  public CompletableFuture<List<PolicyCommit>> commit(Supplier<PolicyCommitting> begin) {
+    final CompletableFuture<List<PolicyCommit>> result = new CompletableFuture<>();
+    whenFree(
+        () -> {
+          try {
+            conductor.beginUrgent(new Commit(begin.get(), result));
+            isCommitting = true;
+          } catch (RuntimeException refused) {
+            result.completeExceptionally(refused);
+          }
+        });
+    return result;
+  }
+
+  private void whenFree(Runnable change) {
+    if (isCommitting || !deferred.isEmpty()) {
+      deferred.add(change);
+    } else {
+      change.run();
+    }
+  }
+
+  /** Makes the changes that wait, one a command; each may begin a commit. */
+  private void makeNext() {
+    if (!isCommitting && !deferred.isEmpty()) {
+      deferred.peek().run(); // those that come meanwhile follow it
+      deferred.poll();
+      conductor.run(this::makeNext);
+    }
+  }
+
+  private final class Commit implements Work {
+    private final PolicyCommitting steps;
+    private final CompletableFuture<List<PolicyCommit>> result;
+    private boolean isAwaited;
+    private int urgentSteps;
+
+    Commit(PolicyCommitting steps, CompletableFuture<List<PolicyCommit>> result) {
+      this.steps = steps;
+      this.result = result;
+    }
+
+    @Override
+    public Progress step() {
+      final Progress progress = steps.step();
+      if (progress == Progress.WAITING && !isAwaited) {
+        isAwaited = true;
+        steps.awaited().whenComplete((done, failure) -> conductor.wake());
+      }
+      if (progress == Progress.WORKED) {
+        isAwaited = false;
+        if (++urgentSteps == MOST_URGENT_STEPS) {
+          conductor.beginPatient(this);
+          return Progress.DONE;
+        }
+      }
+      if (progress == Progress.DONE) {
+        isCommitting = false;
+        result.complete(steps.commits());
+        makeNext();
+      }
+      return progress;
+    }
+
+    @Override
+    public void failed(RuntimeException failure) {
+      isCommitting = false;
+      result.completeExceptionally(failure);
+      makeNext();
+    }
   }
 
   /**
@@ -85,7 +215,7 @@ public final class PolicyRealization {
 
   /** Realizes the policy changes caused by identities that were added or removed. */
   public CompletableFuture<Void> refresh() {
-    return realize(engine.refresh());
+    return realize(engine::refresh);
   }
 
   /**
@@ -94,12 +224,14 @@ public final class PolicyRealization {
    */
   public CompletableFuture<Void> synchronize(Endpoint endpoint) {
     final MapSynchronization run = new MapSynchronization(endpoint);
-    return enqueue(steps -> steps.thenAwait(run::ask).then(run::end));
+    return enqueue(Set.of(endpoint.id()), steps -> steps.thenAwait(run::ask).then(run::end));
   }
 
-  /** Returns a future that completes when every update queued so far is realized. */
-  public CompletableFuture<Void> idle() {
-    return last;
+  /**
+   * Returns a future that completes when the queued updates of an endpoint's policy are realized.
+   */
+  CompletableFuture<Void> idle(int endpointId) {
+    return ready.isDone() ? lastOf.getOrDefault(endpointId, ready) : last;
   }
 
   private final class MapSynchronization {
@@ -123,10 +255,14 @@ public final class PolicyRealization {
     }
   }
 
-  private CompletableFuture<Void> enqueue(UnaryOperator<StepSequence> steps) {
+  private CompletableFuture<Void> enqueue(
+      Set<Integer> endpoints, UnaryOperator<StepSequence> steps) {
     final CompletableFuture<Void> before = last;
     final CompletableFuture<Void> done = new CompletableFuture<>();
-    last = done.exceptionally(failure -> null);
+    final CompletableFuture<Void> ended = done.exceptionally(failure -> null);
+    last = ended;
+    endpoints.forEach(id -> lastOf.put(id, ended));
+    ended.thenRun(() -> endpoints.forEach(id -> lastOf.remove(id, ended)));
     conductor.beginUrgent(
         steps
             .apply(new StepSequence(conductor::wake).thenAwait(() -> before))

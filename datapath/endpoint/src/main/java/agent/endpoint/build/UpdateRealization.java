@@ -1,6 +1,8 @@
 package agent.endpoint.build;
 
+import agent.conductor.ConductorAgent;
 import agent.conductor.StepSequence;
+import agent.conductor.Work;
 import agent.datapath.manager.spec.PolicyDelta;
 import agent.datapath.manager.spec.PolicyMapProxy;
 import agent.datapath.manager.spec.PolicyMapProxy.PolicyChange;
@@ -9,6 +11,7 @@ import agent.endpoint.state.EndpointJournal;
 import agent.endpoint.state.EndpointRegistry;
 import agent.endpoint.state.EndpointState;
 import agent.ipcache.Ipcache;
+import agent.policy.OutsideChanges;
 import agent.policy.PolicyEngine;
 import agent.policy.PolicyUpdate;
 import agent.policy.PolicyUpdate.EndpointPolicyChange;
@@ -21,6 +24,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.Function;
 import java.util.stream.Stream;
 
 /**
@@ -31,7 +35,11 @@ import java.util.stream.Stream;
  * after the update, and none passes that neither allows.
  */
 final class UpdateRealization {
+  /** So many ipcache entries are added or removed in one step. */
+  private static final int ENTRIES_A_STEP = 1024;
+
   private final PolicyUpdate update;
+  private final ConductorAgent conductor;
   private final EndpointRegistry registry;
   private final EndpointJournal journal;
   private final PolicyMapProxy policyMaps;
@@ -54,12 +62,14 @@ final class UpdateRealization {
    */
   UpdateRealization(
       PolicyUpdate update,
+      ConductorAgent conductor,
       EndpointRegistry registry,
       EndpointJournal journal,
       PolicyMapProxy policyMaps,
       Ipcache ipcache,
       PolicyEngine engine) {
     this.update = update;
+    this.conductor = conductor;
     this.registry = registry;
     this.journal = journal;
     this.policyMaps = policyMaps;
@@ -78,18 +88,85 @@ final class UpdateRealization {
       steps.then(this::bridge);
     }
     if (!update.outside().added().isEmpty()) {
-      steps.then(() -> writing = settled(ipcache.putOutside(update.outside().added())));
+      final OutsideChanges outside = update.outside();
+      steps.thenAwait(() -> inSteps(Ipcache.inOrder(outside.added()), ipcache::putOutside));
     }
     write(steps, update.endpoints());
     if (!update.outside().removed().isEmpty()) {
-      steps.thenAwait(() -> settled(ipcache.removeOutside(update.outside().removed())));
+      steps
+          .thenAwait(() -> inSteps(update.outside().removed(), ipcache::removeOutside))
+          .thenAwait(() -> writing);
     }
     write(steps, update.cleanups());
-    steps.thenAwait(this::allAsked);
+    if (update.endpoints().isEmpty() && update.cleanups().isEmpty()) {
+      steps.thenAwait(this::allAsked);
+    }
     if (mayRevoke()) {
       steps.thenAwait(policyMaps::enforceOnOpenFlows);
     }
     return steps.then(this::end);
+  }
+
+  /** Returns the endpoints whose policy the update changes, or cannot change. */
+  Set<Integer> endpoints() {
+    final Set<Integer> all = new HashSet<>(update.failures().keySet());
+    Stream.of(update.bridges(), update.endpoints(), update.cleanups())
+        .flatMap(List::stream)
+        .forEach(change -> all.add(change.endpointId()));
+    return all;
+  }
+
+  /**
+   * Writes ipcache entries, some in each step, in their order; returns null, or completes when all
+   * are asked for.
+   */
+  private <T> CompletableFuture<?> inSteps(
+      List<T> entries, Function<List<T>, CompletableFuture<Void>> write) {
+    if (entries.size() <= ENTRIES_A_STEP) {
+      write(entries, write);
+      return null;
+    }
+    final CompletableFuture<Void> asked = new CompletableFuture<>();
+    conductor.beginPatient(new IpcacheWork<>(entries, write, asked));
+    return asked;
+  }
+
+  private <T> void write(List<T> entries, Function<List<T>, CompletableFuture<Void>> write) {
+    final CompletableFuture<Void> before = writing;
+    writing = settled(write.apply(entries)).thenCompose(done -> before);
+  }
+
+  private final class IpcacheWork<T> implements Work {
+    private final List<T> entries;
+    private final Function<List<T>, CompletableFuture<Void>> write;
+    private final CompletableFuture<Void> asked;
+    private int next;
+
+    IpcacheWork(
+        List<T> entries,
+        Function<List<T>, CompletableFuture<Void>> write,
+        CompletableFuture<Void> asked) {
+      this.entries = entries;
+      this.write = write;
+      this.asked = asked;
+    }
+
+    @Override
+    public Progress step() {
+      final int end = Math.min(entries.size(), next + ENTRIES_A_STEP);
+      write(entries.subList(next, end), write);
+      next = end;
+      if (end < entries.size()) {
+        return Progress.WORKED;
+      }
+      asked.complete(null);
+      return Progress.DONE;
+    }
+
+    @Override
+    public void failed(RuntimeException failure) {
+      asked.completeExceptionally(failure);
+    }
   }
 
   /** New identities alone, such as those of a name that was looked up, deny nothing. */
@@ -162,10 +239,12 @@ final class UpdateRealization {
     if (!changes.isEmpty()) {
       steps
           .thenAwait(this::allAsked)
-          .then(this::collect)
-          .then(() -> ask(changes, update.revision()))
-          .thenAwait(this::allAsked)
-          .then(this::collect);
+          .then(
+              () -> {
+                collect();
+                ask(changes, update.revision());
+              })
+          .thenAwait(this::allAsked);
     }
   }
 

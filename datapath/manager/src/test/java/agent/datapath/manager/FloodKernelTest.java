@@ -99,7 +99,8 @@ class FloodKernelTest {
         flooded = shares(manager);
       } while (flooded.level() != ModuleHealth.Level.DEGRADED);
       final String message = flooded.message();
-      assertTrue(message.startsWith("endpoint " + FLOODER + " ("), message);
+      assertTrue(
+          message.startsWith("conntrack share exceeded: endpoint " + FLOODER + " ("), message);
       final long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
       while (shares(manager).level() != ModuleHealth.Level.OK && System.nanoTime() < deadline) {
         Thread.sleep(20);
