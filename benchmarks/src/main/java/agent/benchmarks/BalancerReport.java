@@ -24,7 +24,6 @@ import agent.testkit.TemporaryBpfFileSystem;
 import agent.testkit.TestControlGroup;
 import agent.testkit.VethPair;
 import agent.types.IpAddress;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -73,8 +72,8 @@ final class BalancerReport {
   private BalancerReport() {}
 
   static Report run() throws Exception {
-    final Path state = Files.createTempDirectory("agent-bench-");
-    try (NetworkNamespace host = NetworkNamespace.create("bench");
+    try (TemporaryFolder state = TemporaryFolder.create();
+        NetworkNamespace host = NetworkNamespace.create("bench");
         NetworkNamespace network = NetworkNamespace.create("bench");
         TemporaryBpfFileSystem bpffs = TemporaryBpfFileSystem.mount();
         TestControlGroup group = TestControlGroup.create()) {
@@ -83,7 +82,7 @@ final class BalancerReport {
       final DatapathContext context =
           new DatapathContext()
               .bpfRoot(bpffs.path())
-              .libDirectory(state)
+              .libDirectory(state.path())
               .cgroupRoot(group.path())
               .gateway4(IpAddress.parse("10.77.0.1"))
               .gateway6(IpAddress.parse("fd77::1"))

@@ -25,10 +25,8 @@ import agent.types.AddressPair;
 import agent.types.IpAddress;
 import agent.types.Prefix;
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
@@ -56,7 +54,7 @@ final class BenchmarkNode implements AutoCloseable {
   private final NetworkNamespace workload = NetworkNamespace.create("bench");
   private final TemporaryBpfFileSystem bpffs = TemporaryBpfFileSystem.mount();
   private final TestControlGroup group = TestControlGroup.create();
-  private final Path state;
+  private final TemporaryFolder state = TemporaryFolder.create();
   private final List<BpfProgram> programs = new ArrayList<>();
   private final Map<End, Integer> interfaces = new EnumMap<>(End.class);
   private final List<EndpointSpec> attached = new ArrayList<>();
@@ -88,9 +86,7 @@ final class BenchmarkNode implements AutoCloseable {
     }
   }
 
-  BenchmarkNode() throws IOException {
-    state = Files.createTempDirectory("agent-bench-");
-  }
+  BenchmarkNode() throws IOException {}
 
   NetworkNamespace namespace() {
     return host;
@@ -114,7 +110,7 @@ final class BenchmarkNode implements AutoCloseable {
 
   private void launch(Map<String, Integer> guarded, Map<String, AddressPair> addresses) {
     final DaemonDefaults defaults =
-        new DaemonDefaults(state, bpffs.path(), DEVICE, "--cgroup-root=" + group.path());
+        new DaemonDefaults(state.path(), bpffs.path(), DEVICE, "--cgroup-root=" + group.path());
     manager =
         DatapathManager.launch(
             defaults.datapath(
@@ -270,10 +266,6 @@ final class BenchmarkNode implements AutoCloseable {
     bpffs.close();
     workload.close();
     host.close();
-    try (var files = Files.walk(state)) {
-      for (final Path path : files.sorted(Comparator.reverseOrder()).toList()) {
-        Files.delete(path);
-      }
-    }
+    state.close();
   }
 }

@@ -20,10 +20,7 @@ import agent.types.MacAddress;
 import agent.types.Prefix;
 import java.io.IOException;
 import java.net.NetworkInterface;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 
@@ -51,7 +48,7 @@ final class TrafficNode implements AutoCloseable {
   private final NetworkNamespace bareOutside = NetworkNamespace.create("bare");
   private final TemporaryBpfFileSystem bpffs = TemporaryBpfFileSystem.mount();
   private final List<Workload> workloads = new ArrayList<>();
-  private final Path state = Files.createTempDirectory("agent-bench-");
+  private final TemporaryFolder state = TemporaryFolder.create();
   private final DaemonDefaults defaults;
   private final NodeAddressing addressing =
       new NodeAddressing(
@@ -61,7 +58,7 @@ final class TrafficNode implements AutoCloseable {
 
   /** Creates a node with the default options but for the given ones. */
   TrafficNode(String... options) throws Exception {
-    defaults = new DaemonDefaults(state, bpffs.path(), DEVICE, options);
+    defaults = new DaemonDefaults(state.path(), bpffs.path(), DEVICE, options);
     connect(DEVICE, ADDRESS, outside);
     connect(BARE_DEVICE, BARE_ADDRESS, bareOutside);
     host.exec("sysctl", "-qw", "net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1");
@@ -201,10 +198,6 @@ final class TrafficNode implements AutoCloseable {
     host.close();
     outside.close();
     bareOutside.close();
-    try (var files = Files.walk(state)) {
-      for (final Path path : files.sorted(Comparator.reverseOrder()).toList()) {
-        Files.delete(path);
-      }
-    }
+    state.close();
   }
 }

@@ -1,5 +1,6 @@
 package agent.launcher.view;
 
+import agent.benchmarks.TemporaryFolder;
 import agent.contract.WireFormat;
 import agent.datapath.manager.DatapathManager;
 import agent.datapath.manager.spec.DatapathContext;
@@ -40,17 +41,13 @@ import agent.types.IpAddress;
 import agent.types.Prefix;
 import java.io.IOException;
 import java.lang.reflect.Proxy;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.time.InstantSource;
-import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.IntStream;
-import java.util.stream.Stream;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;
 import org.openjdk.jmh.annotations.Mode;
@@ -80,7 +77,7 @@ public class DaemonReadsBenchmark {
   private final DaemonStatus status =
       new DaemonStatus(
           new ConfigurationView(OptionValues.read(List.of(), Map.of()), Map.of(), "n1"), "bench");
-  private Path state;
+  private TemporaryFolder state;
   private NetworkNamespace namespace;
   private TemporaryBpfFileSystem bpf;
   private DatapathManager datapath;
@@ -88,13 +85,13 @@ public class DaemonReadsBenchmark {
   /** Launches the datapath and reads it once. */
   @Setup
   public void launch() throws Exception {
-    state = Files.createTempDirectory("agent-bench-");
+    state = TemporaryFolder.create();
     namespace = NetworkNamespace.create("bench");
     bpf = TemporaryBpfFileSystem.mount();
     final DatapathContext context =
         new DatapathContext()
             .bpfRoot(bpf.path())
-            .libDirectory(state)
+            .libDirectory(state.path())
             .gateway4(IpAddress.parse("10.77.0.1"))
             .gateway6(IpAddress.parse("fd77::1"))
             .conntrackTcpMax(1024)
@@ -180,11 +177,7 @@ public class DaemonReadsBenchmark {
     datapath.close();
     bpf.close();
     namespace.close();
-    try (Stream<Path> files = Files.walk(state)) {
-      for (final Path file : files.sorted(Comparator.reverseOrder()).toList()) {
-        Files.delete(file);
-      }
-    }
+    state.close();
   }
 
   /** Reads the status and writes the body of {@code GET /healthz}. */
