@@ -21,7 +21,7 @@ import java.util.stream.IntStream;
  * group/name}; {@code mutations.part} is {@code K/N}: of N parts of the list the Kth alone.
  */
 public final class PlantedBugs {
-  private static final Path LIST = Path.of("../../bpf-src/tests/mutations/bugs.list");
+  static final Path LIST = Path.of("../../bpf-src/tests/mutations/bugs.list");
   private static final int CAUGHT_PERCENT = 95;
   private static final int PROCESSES = 2;
 
