@@ -496,7 +496,7 @@ class ServiceKernelTest {
     await(manager.services().restore(List.of(service), Set.of()));
     final GuardWatch watch = new GuardWatch(manager);
     watch.awaitLevel(Level.STOPPED);
-    watch.awaitMessage("programs are not attached");
+    watch.awaitMessage("socket programs not attached");
     assertThrows(OperationException.class, () -> put(service(SocketClient.IPV4, 9)));
     Files.delete(file);
     Files.createSymbolicLink(file, group.path());
