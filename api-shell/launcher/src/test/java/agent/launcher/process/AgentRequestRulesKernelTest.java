@@ -226,7 +226,9 @@ class AgentRequestRulesKernelTest {
     final CtlProcess.Outcome traced =
         CtlProcess.run(directory, ("policy trace " + question + agent.socket()).split(" "));
     assertEquals(0, traced.exitCode(), traced.err());
-    assertTrue(traced.out().contains("the HTTP proxy lets requests pass"), traced.out());
+    assertTrue(
+        traced.out().contains("the HTTP proxy allows requests that match one of these"),
+        traced.out());
     assertTrue(traced.out().contains("/fields"), traced.out());
     assertTrue(traced.out().contains("ALLOWED"), traced.out());
     final String resolve =

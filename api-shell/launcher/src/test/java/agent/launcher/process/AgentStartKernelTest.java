@@ -284,7 +284,8 @@ class AgentStartKernelTest {
             "dp-conntrack-gc",
             "dp-events",
             "dp-sockets",
-            "dp-mirror"),
+            "dp-mirror",
+            "store"),
         threads);
     final Map<String, JsonNode> first = modules(agent);
     final Set<String> all = new TreeSet<>(threads);
@@ -328,7 +329,7 @@ class AgentStartKernelTest {
       for (final Path task : tasks) {
         try {
           final String name = Files.readString(task.resolve("comm")).strip();
-          if (name.startsWith("dp-") || name.startsWith("ep-")) {
+          if (name.startsWith("dp-") || name.startsWith("ep-") || name.equals("store")) {
             names.add(name);
           }
         } catch (IOException ended) {
