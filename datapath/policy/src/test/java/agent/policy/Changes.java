@@ -33,7 +33,7 @@ final class Changes {
     return publish(engine, commit.update());
   }
 
-  /** Takes the last commit back; empty where that cannot be. */
+  /** Undoes the last commit; empty where that cannot be done. */
   static Optional<PolicyUpdate> undo(PolicyEngine engine, long revision) {
     return engine
         .beginUndo(revision)

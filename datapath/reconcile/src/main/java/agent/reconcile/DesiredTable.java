@@ -127,7 +127,7 @@ public final class DesiredTable {
     revision++;
   }
 
-  /** Takes over an entry that the map holds. */
+  /** Adopts an entry that the map holds. */
   void adopt(DirectBuffer key, DirectBuffer value) {
     final int row = rowFor(key);
     if (!has(row, WRITTEN)) {
@@ -196,7 +196,7 @@ public final class DesiredTable {
     return restored > 0;
   }
 
-  /** Gives up a row's entry of the previous run; returns whether there was one. */
+  /** Drops a row's entry of the previous run; returns whether there was one. */
   boolean drop(int row) {
     if (!has(row, RESTORED)) {
       return false;

@@ -79,8 +79,8 @@ public final class Reconciler implements Work {
   }
 
   /**
-   * Takes over what the map of a table holds, at once and not in steps; each first change does so
-   * in steps.
+   * Adopts what the map of a table holds, at once and not in steps; each first change does so in
+   * steps.
    */
   public void adopt(DesiredTable adopted) {
     if (!adopted.isAdopted()) {
@@ -234,7 +234,7 @@ public final class Reconciler implements Work {
     }
   }
 
-  /** Takes over one batch of entries; returns how much of the allowance that takes. */
+  /** Adopts one batch of entries; returns how much of the allowance that takes. */
   private static int adoptBatch(DesiredTable adopted) {
     final TargetMap map = adopted.map();
     int taken = 1;

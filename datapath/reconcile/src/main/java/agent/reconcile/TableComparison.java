@@ -84,7 +84,7 @@ final class TableComparison {
     }
   }
 
-  /** Gives up the comparison in progress. */
+  /** Ends the comparison in progress. */
   void abandon() {
     map.endWalk();
     phase = Phase.IDLE;

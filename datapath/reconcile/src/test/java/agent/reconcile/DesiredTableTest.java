@@ -48,7 +48,7 @@ class DesiredTableTest {
     }
   }
 
-  /** Has the map hold what it is to hold, so that rows that are not used any more are freed. */
+  /** Makes the map hold what it is to hold, so that rows that are not used any more are freed. */
   private void realize(int row) {
     if (row >= 0) {
       if (table.isWanted(row)) {
