@@ -82,7 +82,7 @@ public final class PolicyMaps implements PolicyMapProxy, AutoCloseable {
     entries.forEachPolicy(
         (id, number) -> {
           assign(id, opened(number));
-          if (!entries.isOpen(id)) {
+          if (number == id && !entries.isOpen(id)) {
             former.add(number);
           }
         });
