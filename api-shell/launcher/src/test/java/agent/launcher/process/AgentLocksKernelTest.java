@@ -160,7 +160,7 @@ class AgentLocksKernelTest {
       assertEquals('.', stranger.getInputStream().read());
       final AgentProcess second = node.agent();
       assertTrue(
-          second.log().contains("process " + stranger.pid() + " of user 65533 holds it"),
+          second.log().contains("is held by process " + stranger.pid() + " of user 65533"),
           second.log());
     } finally {
       stranger.destroyForcibly().waitFor();
