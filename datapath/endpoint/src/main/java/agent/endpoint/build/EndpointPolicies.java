@@ -114,9 +114,7 @@ public final class EndpointPolicies {
   /** Releases the former identities, which the datapath no longer uses. */
   void releaseFormerIdentities(Endpoint endpoint) {
     if (engine.hasFormerPorts(endpoint.id())) {
-      if (engine.hasFormerPorts(endpoint.id())) {
-        realization.realizeIfAny(() -> engine.identityLeft(endpoint.id()));
-      }
+      realization.realizeIfAny(() -> engine.identityLeft(endpoint.id()));
     }
     endpoint.takeFormerIdentities().forEach(former -> release(former.id()));
   }
