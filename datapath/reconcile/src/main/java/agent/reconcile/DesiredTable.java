@@ -370,7 +370,8 @@ public final class DesiredTable {
     return (row & PART - 1) * stride;
   }
 
-  private static boolean areEqual(DirectBuffer one, int at, DirectBuffer other, int bytes) {
+  /** Returns whether bytes of two buffers, a multiple of four, are the same. */
+  static boolean areEqual(DirectBuffer one, int at, DirectBuffer other, int bytes) {
     for (int i = 0; i < bytes; i += Integer.BYTES) {
       if (one.getInt(at + i) != other.getInt(i)) {
         return false;

@@ -13,7 +13,6 @@ import org.agrona.concurrent.UnsafeBuffer;
  */
 final class TableComparison {
   private static final int ENTRIES_PER_STEP = 64;
-  private static final int ROWS_PER_STEP = 4096;
 
   private enum Phase {
     IDLE,
@@ -108,18 +107,11 @@ final class TableComparison {
 
   /** Moves the walk on where it stands at an entry that is to be deleted. */
   void beforeDelete(DirectBuffer key) {
-    if (phase == Phase.WALK && hasPosition && isPosition(key)) {
+    if (phase == Phase.WALK
+        && hasPosition
+        && DesiredTable.areEqual(position, 0, key, map.keyBytes())) {
       walk();
     }
-  }
-
-  private boolean isPosition(DirectBuffer key) {
-    for (int i = 0; i < map.keyBytes(); i += Integer.BYTES) {
-      if (position.getInt(i) != key.getInt(i)) {
-        return false;
-      }
-    }
-    return true;
   }
 
   private void walk() {
@@ -192,7 +184,7 @@ final class TableComparison {
   }
 
   private void findMissing() {
-    final int end = Math.min(table.rows(), nextRow + ROWS_PER_STEP);
+    final int end = Math.min(table.rows(), nextRow + Reconciler.ROWS_PER_STEP);
     for (; nextRow < end && phase == Phase.MISSING; nextRow++) {
       if (isMissing(nextRow)) {
         repaired(map.insert(table.key(nextRow), table.held(nextRow)), null, Found.MISSING);
