@@ -122,8 +122,11 @@ class DropReasonsKernelTest {
 
   private static Outcome beyondTheShare(ScenarioNode node, IpPacket toPeer) {
     node.policyOf(ALICE).redirectTo(PEER, UDP, PORT, RedirectKind.DNS);
-    ScenarioProxy.spendShare(node, ALICE.id, 0);
-    return node.fromWorkload(ALICE, toPeer.udp(CLIENT, PORT));
+    return RateWindow.inOne(
+        () -> {
+          ScenarioProxy.spendShare(node, ALICE.id, 0);
+          return node.fromWorkload(ALICE, toPeer.udp(CLIENT, PORT));
+        });
   }
 
   private static Outcome toTheProxy(ScenarioNode node, Family family) {

@@ -74,27 +74,6 @@ class FragmentFloodKernelTest {
     return (family == Family.IPV4 ? number >>> 8 : number >>> 24 & 0x3f) % 64 == 63;
   }
 
-  /**
-   * Runs what has to be in one window of a rate; again where it was not, for lack of a processor.
-   */
-  private static void inOneWindow(Runnable part) {
-    final int windowBits = 30;
-    for (int i = 0; true; i++) {
-      final long window = System.nanoTime() >> windowBits;
-      while (System.nanoTime() >> windowBits == window) {
-        Thread.onSpinWait();
-      }
-      try {
-        part.run();
-        return;
-      } catch (AssertionError e) {
-        if (System.nanoTime() >> windowBits == window + 1 || i == 10) {
-          throw e;
-        }
-      }
-    }
-  }
-
   @ParameterizedTest
   @EnumSource
   void shouldKeepTheNumbersOfOneSenderWhateverAnotherSends(Family family) {
@@ -113,7 +92,7 @@ class FragmentFloodKernelTest {
   @ParameterizedTest
   @EnumSource
   void shouldGiveAFloodNumbersOfItsOwn(Family family) {
-    inOneWindow(
+    RateWindow.inOne(
         () -> {
           for (int i = 0; i < SHARE; i++) {
             assertEquals(NUMBER + i, leaving(family, BOB, NUMBER + i));
@@ -130,7 +109,7 @@ class FragmentFloodKernelTest {
   @ParameterizedTest
   @EnumSource
   void shouldGiveTheNodeNumbersWhateverOthersSend(Family family) {
-    inOneWindow(
+    RateWindow.inOne(
         () -> {
           for (int i = 0; i < 2 * SHARE; i++) {
             assertEquals(NUMBER + i, leaving(family, HOST, NUMBER + i));

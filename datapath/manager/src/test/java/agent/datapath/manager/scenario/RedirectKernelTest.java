@@ -133,6 +133,16 @@ class RedirectKernelTest {
           .redirectTo(PEER, TCP, PORT, RedirectKind.HTTP)
           .redirectTo(FAR, UDP, PORT, RedirectKind.HTTP);
     }
+    RateWindow.inOne(() -> sendBeyondTheShare(family));
+    node.toWorkload(ALICE, to(ALICE, packet(family, HOST, PROXY, ALICE, CLIENT, UDP)))
+        .passesAs(to(ALICE, packet(family, PEER, PORT, ALICE, CLIENT, UDP)));
+    proxy.open(family, ALICE, PEER, TCP);
+    proxy.open(family, BOB, PEER, UDP);
+    node.fromWorkload(BOB, packet(family, BOB, CLIENT, PEER, PORT, UDP))
+        .passesAs(of(BOB, packet(family, BOB, CLIENT, HOST, PROXY, UDP)));
+  }
+
+  private void sendBeyondTheShare(Family family) {
     ScenarioProxy.spendShare(node, ALICE.id, 3);
     proxy.open(family, ALICE, PEER, UDP);
     final IpPacket atRest = packet(family, ALICE, CLIENT, PEER, PORT, UDP);
@@ -146,12 +156,6 @@ class RedirectKernelTest {
     node.fromWorkload(ALICE, opening(family.packet(ALICE, FAR), UDP, CLIENT, PORT))
         .dropsFor(DropReason.PROXY_SHARE);
     assertNull(node.flows().find(family, ALICE, CLIENT, FAR, PORT, UDP));
-    node.toWorkload(ALICE, to(ALICE, packet(family, HOST, PROXY, ALICE, CLIENT, UDP)))
-        .passesAs(to(ALICE, packet(family, PEER, PORT, ALICE, CLIENT, UDP)));
-    proxy.open(family, ALICE, PEER, TCP);
-    proxy.open(family, BOB, PEER, UDP);
-    node.fromWorkload(BOB, packet(family, BOB, CLIENT, PEER, PORT, UDP))
-        .passesAs(of(BOB, packet(family, BOB, CLIENT, HOST, PROXY, UDP)));
   }
 
   @ParameterizedTest
@@ -159,11 +163,14 @@ class RedirectKernelTest {
   void shouldGiveTheClientsOutsideOneShareOfDatagrams(Family family) {
     node.policyOf(BOB).redirectFrom(STRANGER, UDP, PORT, RedirectKind.HTTP);
     node.policyOf(ALICE).redirectTo(PEER, UDP, PORT, RedirectKind.HTTP);
-    ScenarioProxy.spendShare(node, 0, 1);
     final IpPacket arriving = arriving(family.packet(STRANGER, BOB).udp(CLIENT, PORT));
-    node.fromNetwork(arriving)
-        .passesUncountedAs(arriving(family.packet(STRANGER, HOST).udp(CLIENT, PROXY)));
-    node.fromNetwork(arriving).dropsFor(DropReason.PROXY_SHARE);
+    RateWindow.inOne(
+        () -> {
+          ScenarioProxy.spendShare(node, 0, 1);
+          node.fromNetwork(arriving)
+              .passesUncountedAs(arriving(family.packet(STRANGER, HOST).udp(CLIENT, PROXY)));
+          node.fromNetwork(arriving).dropsFor(DropReason.PROXY_SHARE);
+        });
     proxy.open(family, ALICE, PEER, UDP);
   }
 

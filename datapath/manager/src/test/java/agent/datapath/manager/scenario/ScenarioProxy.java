@@ -72,19 +72,14 @@ final class ScenarioProxy {
   }
 
   /**
-   * Makes an endpoint send its share of datagrams to proxies but for some, early in a window so
-   * that what follows is in the same one.
+   * Makes an endpoint send its share of datagrams to proxies but for some, in the present window.
    *
    * @param endpoint its id; 0: all clients outside
    */
   static void spendShare(ScenarioNode node, int endpoint, int left) {
-    final long window = 1L << 30;
-    while ((System.nanoTime() & window - 1) > window / 2) {
-      Thread.onSpinWait();
-    }
     final EntryBuffer entry = new EntryBuffer(node.map("redirect_rates"));
     entry.key().putInt(0, endpoint);
-    entry.value().putInt(0, (int) (System.nanoTime() >> 30));
+    entry.value().putInt(0, RateWindow.present());
     entry.value().putInt(4, MapSize.REDIRECT_DATAGRAMS - left);
     assertEquals(0, node.map("redirect_rates").update(entry, MapFlag.ANY));
   }
