@@ -12,7 +12,7 @@ struct balancer_config {
 	__u8 enable_ipv6;
 	__u8 source4[4];
 	__u8 source6[16];
-};
+} __attribute__((aligned(4))); /* so that addresses are loaded by words */
 _Static_assert(sizeof(struct balancer_config) == 28, "balancer_config");
 
 const volatile struct balancer_config balancer_config;

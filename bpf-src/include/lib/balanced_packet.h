@@ -11,6 +11,7 @@
 #include <linux/ip.h>
 #include <linux/ipv6.h>
 
+#include "lib/checksum.h"
 #include "lib/drop_reason.h"
 #include "lib/host_address.h"
 #include "lib/icmp.h"
@@ -32,7 +33,6 @@ struct balanced {
 	__u8 hops;
 	__u8 dont_fragment; /* of IPv4 */
 	__u8 error;
-	__u8 invalid; /* enum drop_reason where no host has sent it, or its header is not intact */
 };
 
 /* The start of a TCP header; the first words are those of UDP and SCTP, too. */
@@ -111,20 +111,6 @@ static __always_inline bool balanced_parse_error4(const struct iphdr *ip, const 
 	return balanced_parse_quoted_l4((const void *)(quoted + 1), data_end, packet);
 }
 
-/* Returns whether the sum of a header without options is right, which a router has to verify (RFC 1812, section 5.2.2). */
-static __always_inline bool ipv4_header_is_intact(const struct iphdr *ip)
-{
-	const __u32 *words = (const __u32 *)ip;
-	__u64 sum = 0;
-
-	unrolled
-	for (int i = 0; i < 5; i++)
-		sum += words[i];
-	sum = (sum & 0xffff) + (sum >> 16 & 0xffff) + (sum >> 32);
-	sum = (sum & 0xffff) + (sum >> 16);
-	return ((sum & 0xffff) + (sum >> 16)) == 0xffff;
-}
-
 /* Returns whether the balancer may take the packet. */
 static __always_inline bool balanced_parse_ipv4(const struct iphdr *ip, const void *data_end, struct balanced *packet)
 {
@@ -137,10 +123,6 @@ static __always_inline bool balanced_parse_ipv4(const struct iphdr *ip, const vo
 	packet->traffic_class = ip->tos;
 	packet->hops = ip->ttl;
 	packet->dont_fragment = !!ip->frag_off;
-	if (unlikely(!ipv4_header_is_intact(ip)))
-		packet->invalid = DROP_MALFORMED;
-	else if (unlikely(!ipv4_is_of_host(ip->saddr)))
-		packet->invalid = DROP_INVALID_ADDRESS;
 	map_ipv4(packet->key.frontend, ip->daddr);
 	if (ip->protocol == IPPROTO_ICMP)
 		return balanced_parse_error4(ip, data_end, packet);
@@ -173,14 +155,30 @@ static __always_inline bool balanced_parse_ipv6(const struct ipv6hdr *ip, const 
 	packet->bytes = bpf_ntohs(ip->payload_len) + sizeof(*ip);
 	packet->traffic_class = bpf_ntohl(*(const __be32 *)ip) >> 20;
 	packet->hops = ip->hop_limit;
-	if (unlikely(!ipv6_is_of_host((const union address *)&ip->saddr)))
-		packet->invalid = DROP_INVALID_ADDRESS;
 	copy_words(packet->key.frontend, &ip->daddr, 4);
 	if (ip->nexthdr == IPPROTO_ICMPV6)
 		return balanced_parse_error6(ip, data_end, packet);
 	copy_words(packet->key.client, &ip->saddr, 4);
 	packet->key.protocol = ip->nexthdr;
 	return protocol_is_balanced(ip->nexthdr) && balanced_parse_l4((const void *)(ip + 1), data_end, packet);
+}
+
+/* Returns the drop reason of a packet to a service that no host has sent, or whose header is not intact. */
+static __always_inline enum drop_reason balanced_verify(const struct xdp_md *context, const struct balanced *packet)
+{
+	const void *data_end = (void *)(long)context->data_end;
+	const struct ethhdr *frame = (void *)(long)context->data;
+	const struct iphdr *ip = (const void *)(frame + 1);
+	const struct ipv6hdr *ip6 = (const void *)(frame + 1);
+
+	if (!packet->ipv4) {
+		if (unlikely((const void *)(ip6 + 1) > data_end))
+			return DROP_MALFORMED;
+		return likely(ipv6_is_of_host((const union address *)&ip6->saddr)) ? DROP_NONE : DROP_INVALID_ADDRESS;
+	}
+	if (unlikely((const void *)(ip + 1) > data_end || ipv4_header_checksum(ip)))
+		return DROP_MALFORMED; /* a router has to verify the checksum: RFC 1812, section 5.2.2 */
+	return likely(ipv4_is_of_host(ip->saddr)) ? DROP_NONE : DROP_INVALID_ADDRESS;
 }
 
 #endif

@@ -239,11 +239,11 @@ static __always_inline bool balanced_write(struct xdp_md *context, const struct 
 			return false;
 		ip->saddr = to->source.v4;
 		ip->daddr = to->destination.v4;
-		ip->check = (__u16)~words_fold((__u16)~ip->check + gained);
 		ip->ttl--;
-		ip->check = checksum_add(ip->check, bpf_htons(0x0100));
+		gained += (__u16)~bpf_htons(0x0100);
 		if (header_may_be_split(ip))
-			header_renumber(ip, 1);
+			gained += header_renumber(ip, 1);
+		ip->check = (__u16)~words_fold((__u16)~ip->check + gained);
 	} else {
 		struct ipv6hdr *ip = (void *)(frame + 1);
 

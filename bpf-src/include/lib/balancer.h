@@ -65,7 +65,7 @@ static __always_inline bool balancer_is_local(const void *mapped, bool ipv4)
 }
 
 /* Selects the backend of a flow that has none, and keeps it; returns whether there is one. */
-__global int balancer_select(const struct balanced *packet, struct balancer_flow *flow)
+__global int balancer_select(struct xdp_md *context, const struct balanced *packet, struct balancer_flow *flow)
 {
 	const struct service_entry *service;
 	struct balancer_flow_key key;
@@ -84,7 +84,7 @@ __global int balancer_select(const struct balanced *packet, struct balancer_flow
 	service = service_of(&end, key.protocol, SERVICE_OUTSIDE);
 	if (!service || balancer_is_local(key.client, packet->ipv4))
 		return false;
-	if (unlikely(packet->invalid))
+	if (unlikely(balanced_verify(context, packet)))
 		return true; /* to be dropped, without a flow */
 	hash = balancer_hash(&key, packet->ipv4);
 	client = balancer_client(&key, packet->ipv4);
@@ -119,14 +119,16 @@ static __always_inline bool balancer_keeps(const struct balancer_flow *flow, con
 		!(packet->key.protocol == IPPROTO_TCP && tcp_is_opening(packet->tcp_flags)));
 }
 
-static __always_inline bool balancer_find(const struct balanced *packet, struct balancer_flow *flow)
+static __always_inline bool balancer_find(struct xdp_md *context, const struct balanced *packet,
+					  struct balancer_flow *flow)
 {
 	const struct balancer_flow *kept = bpf_map_lookup_elem(&balancer_flows, &packet->key);
 
 	if (!kept)
-		return balancer_select(packet, flow);
+		return balancer_select(context, packet, flow);
 	*flow = *kept;
-	return balancer_relays(flow, packet) || likely(balancer_keeps(flow, packet)) || balancer_select(packet, flow);
+	return balancer_relays(flow, packet) || likely(balancer_keeps(flow, packet)) ||
+	       balancer_select(context, packet, flow);
 }
 
 /* Looks up the way to the backend; returns BPF_FIB_LKUP_RET_*. */
@@ -166,18 +168,18 @@ static __always_inline void outer_fill_ipv4(struct iphdr *outer, const struct ba
 					    __be32 destination)
 {
 	struct iphdr *inner = outer + 1;
+	__be32 *words = (__be32 *)outer;
+	__u32 number = bpf_ntohs(packet->id_be);
 
-	*(__u8 *)outer = IPV4_VERSION_AND_WORDS;
-	outer->tos = packet->traffic_class;
-	outer->tot_len = bpf_htons(packet->bytes + sizeof(*outer));
-	outer->id = packet->dont_fragment ? packet->id_be : datagram_number(source, destination, IPPROTO_IPIP, 1);
-	outer->frag_off = packet->dont_fragment ? bpf_htons(IPV4_DONT_FRAGMENT) : 0;
-	outer->ttl = OUTER_HOPS;
-	outer->protocol = IPPROTO_IPIP;
-	outer->check = 0;
+	if (!packet->dont_fragment)
+		number = bpf_ntohs(datagram_number(source, destination, IPPROTO_IPIP, 1, packet->id_be));
+	words[0] = bpf_htonl(IPV4_VERSION_AND_WORDS << 24 | (__u32)packet->traffic_class << 16 |
+			     (__u16)(packet->bytes + sizeof(*outer)));
+	words[1] = bpf_htonl(number << 16 | (packet->dont_fragment ? IPV4_DONT_FRAGMENT : 0));
+	words[2] = bpf_htonl(OUTER_HOPS << 24 | IPPROTO_IPIP << 16);
 	outer->saddr = source;
 	outer->daddr = destination;
-	outer->check = checksum_finish((__u32)bpf_csum_diff(NULL, 0, (__be32 *)outer, sizeof(*outer), 0));
+	outer->check = ipv4_header_checksum(outer);
 	inner->ttl--;
 	inner->check = checksum_add(inner->check, bpf_htons(0x0100));
 }
@@ -315,11 +317,13 @@ static __always_inline int balance(struct xdp_md *context)
 {
 	struct balanced packet = {};
 	struct balancer_flow flow = {};
+	enum drop_reason reason;
 
-	if (!service_gate_is_open() || !balancer_parse(context, &packet) || !balancer_find(&packet, &flow))
+	if (!service_gate_is_open() || !balancer_parse(context, &packet) || !balancer_find(context, &packet, &flow))
 		return XDP_PASS;
-	if (unlikely(packet.invalid))
-		return balancer_drop(&packet, packet.invalid);
+	reason = balanced_verify(context, &packet);
+	if (unlikely(reason))
+		return balancer_drop(&packet, reason);
 	if (unlikely(flow.by_stack == BALANCER_RELAYED))
 		return balanced_relay(context, &packet);
 	if (flow.by_stack || packet.hops <= 1 || bpf_xdp_get_buff_len(context) < ETH_HLEN + packet.bytes)

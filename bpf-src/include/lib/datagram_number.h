@@ -22,30 +22,26 @@ static __always_inline __u32 datagrams_of(const struct __sk_buff *skb)
 }
 
 /*
- * Returns the first number of some in sequence; the steps are of unequal length, so that a receiver cannot count what
- * others are sent.
+ * Returns the first number of some in sequence. former: the number that the sender has chosen, by which the steps are of
+ * unequal length, so that a receiver cannot count what others are sent.
  */
-static __always_inline __be16 datagram_number(__be32 source, __be32 destination, __u8 protocol, __u32 datagrams)
+static __always_inline __be16 datagram_number(__be32 source, __be32 destination, __u8 protocol, __u32 datagrams,
+					      __be16 former)
 {
 	const __u32 hash = (destination ^ source * 31 ^ protocol) * DATAGRAM_HASH_FACTOR;
-	const __u32 random = bpf_get_prandom_u32();
 	const __u32 index = hash / (1U << 21); /* the 11 highest bits */
 	__u32 *last = bpf_map_lookup_elem(&datagram_numbers, &index);
 
-	return last ? bpf_htons((__u16)__sync_fetch_and_add(last, datagrams + (random & 3))) : (__be16)random;
+	return last ? bpf_htons((__u16)__sync_fetch_and_add(last, datagrams + (bpf_ntohs(former) & 3))) : former;
 }
 
-/* Numbers datagrams that have their new addresses; returns 0. */
-__local int header_renumber(struct iphdr *ip, __u32 datagrams)
+/* Numbers datagrams that have their new addresses; returns what the sum of the header's words gains by it. */
+__local __u32 header_renumber(struct iphdr *ip, __u32 datagrams)
 {
-	const __be16 number = datagram_number(ip->saddr, ip->daddr, ip->protocol, datagrams);
-	__u32 sum = (__u16)~ip->check + (__u16)~ip->id + number; /* RFC 1624, equation 3 */
+	const __be16 former = ip->id;
 
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = (sum & 0xffff) + (sum >> 16);
-	ip->check = (__sum16)~sum;
-	ip->id = number;
-	return 0;
+	ip->id = datagram_number(ip->saddr, ip->daddr, ip->protocol, datagrams, former);
+	return (__u16)~former + (__u32)ip->id;
 }
 
 /* Returns whether routers may split the datagram. */

@@ -68,8 +68,10 @@ static __always_inline bool direct_wrap_ipv4(struct __sk_buff *skb, const struct
 	outer.protocol = IPPROTO_IPIP;
 	outer.saddr = by_stack ? ip.saddr : *(const __be32 *)entry->packets;
 	outer.daddr = *(const __be32 *)entry->rewrite_address;
-	outer.id = outer.frag_off ? ip.id : datagram_number(outer.saddr, outer.daddr, IPPROTO_IPIP, datagrams_of(skb));
-	outer.check = (__u16)~words_fold(words_fold((__u32)bpf_csum_diff(NULL, 0, (__be32 *)&outer, sizeof(outer), 0)));
+	outer.id = ip.id;
+	if (!outer.frag_off)
+		outer.id = datagram_number(outer.saddr, outer.daddr, IPPROTO_IPIP, datagrams_of(skb), ip.id);
+	outer.check = checksum_finish((__u32)bpf_csum_diff(NULL, 0, (__be32 *)&outer, sizeof(outer), 0));
 	return bpf_skb_store_bytes(skb, ETH_HLEN, &outer, sizeof(outer), 0);
 }
 

@@ -195,7 +195,7 @@ static __always_inline int fragment4_renumber(struct __sk_buff *skb, const struc
 	else if (fragment & IPV4_DONT_FRAGMENT)
 		return false;
 	else
-		number = datagram_number(outer->v4, to->v4, packet->protocol, datagrams_of(skb));
+		number = datagram_number(outer->v4, to->v4, packet->protocol, datagrams_of(skb), fields[0]);
 	return number != fields[0] &&
 	       (bpf_l3_csum_replace(skb, ETH_HLEN + offsetof(struct iphdr, check), fields[0], number, sizeof(number)) ||
 		bpf_skb_store_bytes(skb, offset, &number, sizeof(number), 0));

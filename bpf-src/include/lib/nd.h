@@ -8,6 +8,7 @@
 
 #include "config/node_config.h"
 #include "lib/arp.h"
+#include "lib/checksum.h"
 #include "lib/flow.h"
 
 #define ND_HOP_LIMIT 255
@@ -56,13 +57,6 @@ static __always_inline void ipv6_copy(void *to, const volatile void *from)
 		left[i] = right[i];
 }
 
-static __always_inline __sum16 checksum_fold(__u32 sum)
-{
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = (sum & 0xffff) + (sum >> 16);
-	return (__sum16)~sum;
-}
-
 /* Returns whether the workload asks for an address by which it may reach this node. */
 static __always_inline bool nd_asks_for_node(const __u8 *target)
 {
@@ -96,7 +90,7 @@ __local int nd_answer(struct __sk_buff *skb, const struct packet *packet, const 
 	ipv6_copy(pseudo.destination, &packet->source);
 	ipv6_copy(pseudo.message.target, target);
 	mac_copy(pseudo.message.option_mac, endpoint->host_mac);
-	pseudo.message.checksum = checksum_fold((__u32)bpf_csum_diff(NULL, 0, (__be32 *)&pseudo, sizeof(pseudo), 0));
+	pseudo.message.checksum = checksum_finish((__u32)bpf_csum_diff(NULL, 0, (__be32 *)&pseudo, sizeof(pseudo), 0));
 	__builtin_memcpy(&ip.saddr, pseudo.source, 32);
 	mac_copy(macs, endpoint->mac);
 	mac_copy(macs + ETH_ALEN, endpoint->host_mac);

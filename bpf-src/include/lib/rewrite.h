@@ -3,6 +3,7 @@
 #ifndef AGENT_LIB_REWRITE_H
 #define AGENT_LIB_REWRITE_H
 
+#include "lib/checksum.h"
 #include "lib/conntrack.h"
 #include "lib/masquerade_entry.h"
 #include "lib/parse_ipv4.h"
@@ -14,13 +15,6 @@
 #define ICMP_IDENTIFIER_OFFSET 4
 
 #define REWRITE_ADDRESS_ONLY 0x100 /* with a protocol */
-
-/* Returns the one's complement sum of 16-bit words whose carries are still in the upper half. */
-static __always_inline __u16 words_fold(__u32 sum)
-{
-	sum = (sum & 0xffff) + (sum >> 16);
-	return (__u16)((sum & 0xffff) + (sum >> 16));
-}
 
 /* Returns whether the entry rewrites the packets of this side. */
 static __always_inline bool rewrite_applies(const struct conntrack_entry *entry, enum conntrack_side source_side)

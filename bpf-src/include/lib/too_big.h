@@ -28,22 +28,6 @@ static __always_inline __u32 outer_bytes(const struct balanced *packet)
 	return packet->ipv4 ? sizeof(struct iphdr) : sizeof(struct ipv6hdr);
 }
 
-/* Returns the checksum of words, of which sum adds a few sums of the kernel. */
-static __always_inline __u16 checksum_finish(__u64 sum)
-{
-	sum = (sum & 0xffff) + (sum >> 16 & 0xffff) + (sum >> 32);
-	sum = (sum & 0xffff) + (sum >> 16);
-	return (__u16) ~((sum & 0xffff) + (sum >> 16));
-}
-
-/* Returns the checksum of a header of which a word has become less by this much. */
-static __always_inline __u16 checksum_add(__u16 checksum, __u16 less)
-{
-	const __u32 sum = (__u32)checksum + less;
-
-	return (__u16)(sum + (sum >= 0xffff));
-}
-
 static __always_inline void too_big_fill_ipv4(struct iphdr *ip, __u32 mtu)
 {
 	struct too_big *icmp = (void *)(ip + 1);

@@ -129,11 +129,10 @@ static __always_inline void header_rewrite(const struct __sk_buff *skb, void *ip
 		struct iphdr *ip4 = ip;
 		__u32 sum = (__u16)~ip4->check + (__u32)rewrite_difference(entry, with);
 
-		sum = (sum & 0xffff) + (sum >> 16);
-		ip4->check = (__sum16)~sum;
 		__builtin_memcpy(destination ? &ip4->daddr : &ip4->saddr, address, 4);
 		if (header_may_be_split(ip4) && rewrite_ends(entry, with))
-			header_renumber(ip4, datagrams_of(skb));
+			sum += header_renumber(ip4, datagrams_of(skb));
+		ip4->check = (__sum16)~words_fold(sum);
 	} else {
 		struct ipv6hdr *ip6 = ip;
 
