@@ -41,15 +41,15 @@ static __always_inline bool rewrites_low(const struct conntrack_entry *entry)
  */
 static __always_inline bool masquerade_is_old(const struct conntrack_entry *entry, const struct conntrack_sweep *sweep)
 {
-	return entry_is_masqueraded(entry) && (__u32)(sweep->now_ns >> 30) - entry->service_generation >= 2;
+	return entry_is_masqueraded(entry) && (__u32)(sweep->now_ns >> CONNTRACK_TIME_SHIFT) - entry->opened_at >= 2;
 }
 
 static __always_inline bool legs_agree(const struct conntrack_entry *other, const union address *address,
 				       __be16 port_be)
 {
-	const __u64 *rewritten = (const __u64 *)other->rewrite_address;
+	const __u64 *rewritten = (const __u64 *)other->end.address;
 
-	return entry_is_masqueraded(other) && other->rewrite_port_be == port_be && rewritten[0] == address->halves[0] &&
+	return entry_is_masqueraded(other) && other->end.port_be == port_be && rewritten[0] == address->halves[0] &&
 	       rewritten[1] == address->halves[1];
 }
 
@@ -64,8 +64,8 @@ __global int is_orphan4(const struct conntrack4_key *key, const struct conntrack
 	const struct conntrack_entry *other;
 	struct conntrack4_key found __attribute__((aligned(8)));
 
-	conntrack4_key_of(&found, *(const __be32 *)entry->rewrite_address, low ? key->high_address : key->low_address,
-			  entry->rewrite_port_be, low ? key->high_port_be : key->low_port_be, key->protocol);
+	conntrack4_key_of(&found, *(const __be32 *)entry->end.address, low ? key->high_address : key->low_address,
+			  entry->end.port_be, low ? key->high_port_be : key->low_port_be, key->protocol);
 	other = conntrack4_lookup(&found, key->protocol);
 	return !other || !legs_agree(other, &own, port_be);
 }
@@ -83,9 +83,9 @@ __global int is_orphan6(const struct conntrack6_key *key, const struct conntrack
 
 	__builtin_memcpy(&own, low ? key->low_address : key->high_address, sizeof(own));
 	__builtin_memcpy(&outside, low ? key->high_address : key->low_address, sizeof(outside));
-	__builtin_memcpy(&rewritten, entry->rewrite_address, sizeof(rewritten));
-	conntrack6_key_of(&found, &rewritten, &outside, entry->rewrite_port_be,
-			  low ? key->high_port_be : key->low_port_be, key->protocol);
+	__builtin_memcpy(&rewritten, entry->end.address, sizeof(rewritten));
+	conntrack6_key_of(&found, &rewritten, &outside, entry->end.port_be, low ? key->high_port_be : key->low_port_be,
+			  key->protocol);
 	other = conntrack6_lookup(&found, key->protocol);
 	return !other || !legs_agree(other, &own, port_be);
 }

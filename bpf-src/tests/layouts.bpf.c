@@ -48,6 +48,7 @@ SHOW(struct, balancer_flow);
 SHOW(struct, balancer_flow_key);
 SHOW(struct, conntrack4_key);
 SHOW(struct, conntrack6_key);
+SHOW(struct, conntrack_end);
 SHOW(struct, conntrack_entry);
 SHOW(struct, device_entry);
 SHOW(struct, redirect_socket_key);

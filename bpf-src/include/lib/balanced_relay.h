@@ -86,16 +86,16 @@ static __always_inline bool balanced_holds(const struct conntrack_entry *entry, 
 static __always_inline void balanced_translate(struct balanced_tuple *to, const struct conntrack_entry *entry,
 					       const struct balancer_flow_key *from)
 {
-	const __be16 own_be = entry->rewrite_port_be, other_be = (__be16)entry->bytes[0];
+	const __be16 own_be = entry->end.port_be, other_be = entry->other.port_be;
 
 	if (rewrite_destination(entry)) {
-		copy_address(&to->source, entry->packets);
-		copy_address(&to->destination, entry->rewrite_address);
+		copy_address(&to->source, entry->other.address);
+		copy_address(&to->destination, entry->end.address);
 		to->source_port_be = other_be ?: from->client_port_be;
 		to->destination_port_be = own_be ?: from->frontend_port_be;
 	} else {
-		copy_address(&to->source, entry->rewrite_address);
-		copy_address(&to->destination, entry->packets);
+		copy_address(&to->source, entry->end.address);
+		copy_address(&to->destination, entry->other.address);
 		to->source_port_be = own_be ?: from->client_port_be;
 		to->destination_port_be = other_be ?: from->frontend_port_be;
 	}
@@ -283,7 +283,7 @@ __global int balanced_forward(struct xdp_md *context, const struct balanced *pac
 	if (!balanced_holds(entry, side, now, context->ingress_ifindex))
 		return XDP_PASS;
 	balanced_translate(&to, entry, &packet->key);
-	if (!balanced_prepare(context, packet, &to, entry->rewrite_checksum + (__u32)(__u16)(entry->bytes[0] >> 16)))
+	if (!balanced_prepare(context, packet, &to, entry->end.checksum + (__u32)entry->other.checksum))
 		return XDP_PASS;
 	if (!conntrack_rests(entry, side, segment, now))
 		balanced_tell(entry, &to, segment, now,

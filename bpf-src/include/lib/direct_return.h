@@ -3,7 +3,7 @@
  * Direct server return from the tc program of a device: packets of a client outside go to a backend on another host in
  * an outer IP packet (IPv4 in IPv4 as RFC 2003 has it, IPv6 in IPv6 as RFC 2473), and the backend answers the client
  * itself. A flow has one entry, that of the client's tuple: it rewrites both addresses as one of a relayed flow does
- * (lib/relay.h), but in the outer header. bytes[1] has the hash of the tuple, for the flow label of IPv6 (RFC 6438).
+ * (lib/relay.h), but in the outer header. The flow label of IPv6 is the hash of the tuple (RFC 6438).
  *
  * No packet of the backend is seen here. The entry says from the start that it has answered, so that a connection lives
  * as long as an established one, and what the client says ends it.
@@ -66,8 +66,8 @@ static __always_inline bool direct_wrap_ipv4(struct __sk_buff *skb, const struct
 	outer.frag_off = ip.frag_off & bpf_htons(IPV4_DONT_FRAGMENT);
 	outer.ttl = OUTER_HOPS;
 	outer.protocol = IPPROTO_IPIP;
-	outer.saddr = by_stack ? ip.saddr : *(const __be32 *)entry->packets;
-	outer.daddr = *(const __be32 *)entry->rewrite_address;
+	outer.saddr = by_stack ? ip.saddr : *(const __be32 *)entry->other.address;
+	outer.daddr = *(const __be32 *)entry->end.address;
 	outer.id = ip.id;
 	if (!outer.frag_off)
 		outer.id = datagram_number(outer.saddr, outer.daddr, IPPROTO_IPIP, datagrams_of(skb), ip.id);
@@ -77,7 +77,7 @@ static __always_inline bool direct_wrap_ipv4(struct __sk_buff *skb, const struct
 
 static __always_inline bool direct_wrap_ipv6(struct __sk_buff *skb, const struct conntrack_entry *entry)
 {
-	const __u32 label = entry->bytes[1] & IPV6_FLOW_LABEL;
+	const __u32 label = entry->flow_hash & IPV6_FLOW_LABEL;
 	struct ipv6hdr outer = {};
 	__be32 start;
 
@@ -88,8 +88,8 @@ static __always_inline bool direct_wrap_ipv6(struct __sk_buff *skb, const struct
 	outer.payload_len = direct_length(skb->len - ETH_HLEN - sizeof(outer));
 	outer.nexthdr = IPPROTO_IPV6;
 	outer.hop_limit = OUTER_HOPS;
-	copy_address(&outer.saddr, entry->packets);
-	copy_address(&outer.daddr, entry->rewrite_address);
+	copy_address(&outer.saddr, entry->other.address);
+	copy_address(&outer.daddr, entry->end.address);
 	return bpf_skb_store_bytes(skb, ETH_HLEN, &outer, sizeof(outer), 0);
 }
 
@@ -162,10 +162,10 @@ __global int direct_open(const struct packet *packet, struct judgement *judgemen
 	entry = &memory->entry;
 	side = frontend_begin_entry(entry, packet, judgement);
 	entry->rewrite |= CONNTRACK_REWRITE_BOTH | CONNTRACK_REWRITE_OUTER;
-	copy_address(entry->packets, &own);
-	entry->bytes[0] = 0;
-	entry->bytes[1] = tuple_hash(packet->source.halves, judgement->frontend.halves, packet->source_port_be,
-				     judgement->frontend_port_be, packet->protocol);
+	entry->other = (struct conntrack_end){};
+	copy_address(entry->other.address, &own);
+	entry->flow_hash = tuple_hash(packet->source.halves, judgement->frontend.halves, packet->source_port_be,
+				      judgement->frontend_port_be, packet->protocol);
 	entry->flags |= CONNTRACK_SEEN_REPLY | (judgement->overflow ? CONNTRACK_OVERFLOW : 0);
 	entry_set_device(entry, side != CONNTRACK_LOW, device, judgement->route_class);
 	return frontend_put(packet, judgement, entry) ? DROP_CONNTRACK_FULL : DROP_NONE;

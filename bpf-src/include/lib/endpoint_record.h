@@ -189,10 +189,10 @@ static __always_inline void flow_begin_entry(struct conntrack_entry *entry, cons
 	conntrack_note_acknowledged(entry, side, packet);
 }
 
-/* Returns when an entry is opened, in the unit of service_generation. */
-static __always_inline __u32 opened_at(__u64 now)
+/* Returns a time as an entry has it. */
+static __always_inline __u32 conntrack_time(__u64 now)
 {
-	return (__u32)(now >> 30);
+	return (__u32)(now >> CONNTRACK_TIME_SHIFT);
 }
 
 /* Creates the conntrack entry; returns a drop reason. */
@@ -221,7 +221,7 @@ __global int endpoint_open_flow(struct __sk_buff *skb, const struct packet *pack
 		entry->flags |= CONNTRACK_OVERFLOW;
 	entry_set_ways(entry, judgement);
 	if (judgement->masquerades) {
-		entry->service_generation = opened_at(judgement->now);
+		entry->opened_at = conntrack_time(judgement->now);
 		entry_set_rewrite(entry, side, CONNTRACK_REWRITE_MASQUERADE, &packet->source, &judgement->frontend,
 				  judgement->frontend_port_be);
 	}
@@ -248,11 +248,9 @@ __global int endpoint_open_flow(struct __sk_buff *skb, const struct packet *pack
 static __always_inline void conntrack_carry_over(struct conntrack_entry *entry, const struct conntrack_entry *old)
 {
 	entry->rewrite = old->rewrite;
-	entry->rewrite_port_be = old->rewrite_port_be;
-	entry->rewrite_checksum = old->rewrite_checksum;
+	entry->end = old->end;
 	entry->service_id = old->service_id;
-	entry->service_generation = old->service_generation;
-	__builtin_memcpy(entry->rewrite_address, old->rewrite_address, sizeof(entry->rewrite_address));
+	entry->opened_at = old->opened_at;
 	__builtin_memcpy(entry->acknowledged, old->acknowledged, sizeof(entry->acknowledged));
 	__builtin_memcpy(entry->pending, old->pending, sizeof(entry->pending));
 	__builtin_memcpy(entry->packets, old->packets, sizeof(entry->packets));

@@ -63,8 +63,8 @@ __global int service_follow(struct __sk_buff *skb, struct packet *packet, struct
 	judgement->service_id = entry->service_id;
 	if (packet_rewrite_fails(skb, packet, entry, judgement->source_side & 1))
 		return true;
-	__builtin_memcpy(&backend, entry->rewrite_address, sizeof(backend));
-	packet_translate(packet, judgement, &backend, entry->rewrite_port_be ?: packet->destination_port_be);
+	__builtin_memcpy(&backend, entry->end.address, sizeof(backend));
+	packet_translate(packet, judgement, &backend, entry->end.port_be ?: packet->destination_port_be);
 	return false;
 }
 
@@ -74,14 +74,14 @@ static __always_inline bool service_keeps(const struct conntrack_entry *entry, _
 	struct end backend;
 	__u32 state;
 
-	__builtin_memcpy(backend.address, entry->rewrite_address, sizeof(backend.address));
+	__builtin_memcpy(backend.address, entry->end.address, sizeof(backend.address));
 	if (family == FAMILY_IPV4) {
 		backend.address[3] = backend.address[0];
 		backend.address[2] = END_MAPPED;
 		backend.address[1] = 0;
 		backend.address[0] = 0;
 	}
-	state = service_backend_state(entry->service_id, backend.address, entry->rewrite_port_be);
+	state = service_backend_state(entry->service_id, backend.address, entry->end.port_be);
 	return state == BACKEND_ACTIVE || state == BACKEND_TERMINATING;
 }
 
@@ -209,11 +209,11 @@ static __always_inline bool service_rewrite_fails(struct __sk_buff *skb, struct 
  */
 static __always_inline bool service_may_take(const struct conntrack_entry *entry, const struct judgement *judgement)
 {
-	const __u64 *address = (const __u64 *)entry->rewrite_address;
+	const __u64 *address = (const __u64 *)entry->end.address;
 
 	return conntrack_is_expired(entry, judgement->now) || entry->flags & CONNTRACK_ENDED ||
 	       (entry->flags & CONNTRACK_REWRITTEN && entry->service_id &&
-		entry->rewrite_port_be == judgement->frontend_port_be && address[0] == judgement->frontend.halves[0] &&
+		entry->end.port_be == judgement->frontend_port_be && address[0] == judgement->frontend.halves[0] &&
 		address[1] == judgement->frontend.halves[1]);
 }
 
@@ -324,8 +324,8 @@ __global int service_renew_frontend(const struct packet *packet, struct judgemen
 	if (!packet || !judgement || !memory)
 		return 0;
 	entry = &memory->entry;
-	__builtin_memcpy(&judgement->frontend, entry->rewrite_address, sizeof(judgement->frontend));
-	judgement->frontend_port_be = entry->rewrite_port_be;
+	__builtin_memcpy(&judgement->frontend, entry->end.address, sizeof(judgement->frontend));
+	judgement->frontend_port_be = entry->end.port_be;
 	old = frontend_find(packet, judgement);
 	if (!old || !entry_is_frontend(old))
 		return 0;

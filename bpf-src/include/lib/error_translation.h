@@ -55,15 +55,15 @@ __global int quoted_rewrite(struct __sk_buff *skb, const struct packet *error, c
 	const bool icmp = packet_is_icmp(quoted);
 	const __be16 port_be = source ? quoted->source_port_be : quoted->destination_port_be;
 	const __be16 old_port_be = icmp ? icmp_identifier(quoted) : port_be;
-	__u32 gained = quoted->protocol == IPPROTO_ICMP ? 0 : entry->rewrite_checksum;
-	__u32 sum = entry->rewrite_checksum;
+	__u32 gained = quoted->protocol == IPPROTO_ICMP ? 0 : entry->end.checksum;
+	__u32 sum = entry->end.checksum;
 	__u32 offset = source ? 0 : sizeof(__be16);
 
 	if (icmp)
 		offset = ICMP_IDENTIFIER_OFFSET;
-	if (entry->rewrite_port_be && protocol_has_ports(quoted)) {
-		gained += (__u16)~old_port_be + (__u32)entry->rewrite_port_be;
-		if (word_replace(skb, quoted->l4_offset + offset, old_port_be, entry->rewrite_port_be, &sum))
+	if (entry->end.port_be && protocol_has_ports(quoted)) {
+		gained += (__u16)~old_port_be + (__u32)entry->end.port_be;
+		if (word_replace(skb, quoted->l4_offset + offset, old_port_be, entry->end.port_be, &sum))
 			return true;
 	}
 	if (quoted_checksum_replace(skb, quoted, gained, &sum))
@@ -73,14 +73,14 @@ __global int quoted_rewrite(struct __sk_buff *skb, const struct packet *error, c
 
 		offset = ip_offset + offsetof(struct iphdr, check);
 		if (bpf_skb_load_bytes(skb, offset, &old, sizeof(old)) ||
-		    word_replace(skb, offset, old, checksum_after(old, entry->rewrite_checksum), &sum))
+		    word_replace(skb, offset, old, checksum_after(old, entry->end.checksum), &sum))
 			return true;
 		offset = ip_offset + (source ? offsetof(struct iphdr, saddr) : offsetof(struct iphdr, daddr));
-		if (bpf_skb_store_bytes(skb, offset, entry->rewrite_address, sizeof(__be32), 0))
+		if (bpf_skb_store_bytes(skb, offset, entry->end.address, sizeof(__be32), 0))
 			return true;
 	} else {
 		offset = ip_offset + (source ? offsetof(struct ipv6hdr, saddr) : offsetof(struct ipv6hdr, daddr));
-		if (bpf_skb_store_bytes(skb, offset, entry->rewrite_address, sizeof(entry->rewrite_address), 0))
+		if (bpf_skb_store_bytes(skb, offset, entry->end.address, sizeof(entry->end.address), 0))
 			return true;
 	}
 	return bpf_l4_csum_replace(skb, error->l4_offset + ICMP_CHECKSUM_OFFSET, 0, words_fold(sum), 0);

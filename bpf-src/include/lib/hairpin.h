@@ -165,13 +165,13 @@ __global int hairpin_show(const struct packet *packet, const struct conntrack_en
 	shown = &memory->quoted;
 	__builtin_memcpy(shown, packet, sizeof(*shown));
 	if (from_client) {
-		copy_address(&shown->destination, entry->rewrite_address);
-		shown->destination_port_be = entry->rewrite_port_be;
+		copy_address(&shown->destination, entry->end.address);
+		shown->destination_port_be = entry->end.port_be;
 	} else {
 		shown->destination = packet->source;
 		shown->destination_port_be = packet->source_port_be;
-		copy_address(&shown->source, entry->packets);
-		shown->source_port_be = (__be16)entry->bytes[0];
+		copy_address(&shown->source, entry->other.address);
+		shown->source_port_be = entry->other.port_be;
 	}
 	return 0;
 }
@@ -194,8 +194,8 @@ __global int hairpin_renew_answers(const struct conntrack_entry *entry)
 	if (!entry || !memory)
 		return 0;
 	shown = &memory->quoted;
-	copy_address(&shown->source, entry->packets);
-	shown->source_port_be = (__be16)entry->bytes[0];
+	copy_address(&shown->source, entry->other.address);
+	shown->source_port_be = entry->other.port_be;
 	answers = conntrack_find(shown);
 	if (answers && entry_is_relayed(answers))
 		hairpin_settle(answers, packet_conntrack_side(shown), &memory->judgement.flow);

@@ -46,8 +46,8 @@ __global int hairpin_reply_ask(const struct packet *packet, struct conntrack_ent
 /* Sets the backend's peer in a reply as the policy knows the flow. */
 static __always_inline void hairpin_reply_show(struct packet *packet, const struct conntrack_entry *entry)
 {
-	copy_address(&packet->destination, entry->packets);
-	packet->destination_port_be = (__be16)entry->bytes[0];
+	copy_address(&packet->destination, entry->other.address);
+	packet->destination_port_be = entry->other.port_be;
 }
 
 /* Drops an answer that the policy of its workload denies; returns the action. */

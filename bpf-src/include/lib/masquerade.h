@@ -204,18 +204,19 @@ static __always_inline bool entry_is_claimed(struct conntrack_entry *taken, __u6
 /* Returns whether two entries that rewrite both addresses do so in the same way. */
 static __always_inline bool others_are_same(const struct conntrack_entry *taken, const struct conntrack_entry *wanted)
 {
-	return taken->packets[0] == wanted->packets[0] && taken->packets[1] == wanted->packets[1] &&
-	       taken->bytes[0] == wanted->bytes[0];
+	return taken->other.port_be == wanted->other.port_be &&
+	       address_equals((const union address *)taken->other.address,
+			      (const union address *)wanted->other.address);
 }
 
 /* Returns whether the entry is the second leg of the same flow of the same workload, or of the same client outside. */
 static __always_inline bool masquerade_is_own(const struct conntrack_entry *taken, const struct conntrack_entry *wanted)
 {
-	const __u64 *address = (const __u64 *)taken->rewrite_address;
-	const __u64 *own = (const __u64 *)wanted->rewrite_address;
+	const __u64 *address = (const __u64 *)taken->end.address;
+	const __u64 *own = (const __u64 *)wanted->end.address;
 	const bool same = entry_is_masquerade(taken) || (entry_is_relayed(taken) && others_are_same(taken, wanted));
 
-	return same && taken->rewrite == wanted->rewrite && taken->rewrite_port_be == wanted->rewrite_port_be &&
+	return same && taken->rewrite == wanted->rewrite && taken->end.port_be == wanted->end.port_be &&
 	       address[0] == own[0] && address[1] == own[1];
 }
 
@@ -225,12 +226,10 @@ static __always_inline bool masquerade_is_own(const struct conntrack_entry *take
  */
 static __always_inline bool legs_are_same(const struct packet *shown, const struct conntrack_entry *entry)
 {
-	const __u64 *frontend = (const __u64 *)entry->rewrite_address;
-
-	return entry->rewrite & CONNTRACK_REWRITE_BOTH && shown->source_port_be == entry->rewrite_port_be &&
-	       shown->destination_port_be == (__be16)entry->bytes[0] && shown->source.halves[0] == frontend[0] &&
-	       shown->source.halves[1] == frontend[1] && shown->destination.halves[0] == entry->packets[0] &&
-	       shown->destination.halves[1] == entry->packets[1];
+	return entry->rewrite & CONNTRACK_REWRITE_BOTH && shown->source_port_be == entry->end.port_be &&
+	       shown->destination_port_be == entry->other.port_be &&
+	       address_equals(&shown->source, (const union address *)entry->end.address) &&
+	       address_equals(&shown->destination, (const union address *)entry->other.address);
 }
 
 static __always_inline bool flow_is_half_open(const struct conntrack_entry *entry, __u8 protocol)
@@ -254,13 +253,12 @@ __global int masquerade_end(struct packet *shown, struct conntrack_entry *second
 		return 0;
 	source = shown->source;
 	source_port_be = shown->source_port_be;
-	__builtin_memcpy(&shown->source, second->rewrite_address, sizeof(shown->source));
-	shown->source_port_be = second->rewrite_port_be;
+	__builtin_memcpy(&shown->source, second->end.address, sizeof(shown->source));
+	shown->source_port_be = second->end.port_be;
 	first = conntrack_find(shown);
 	shown->source = source;
 	shown->source_port_be = source_port_be;
-	if (first && entry_is_masqueraded(first) && !rewrite_destination(first) &&
-	    first->rewrite_port_be == source_port_be)
+	if (first && entry_is_masqueraded(first) && !rewrite_destination(first) && first->end.port_be == source_port_be)
 		WRITE_ONCE(first->expires_ns, 0);
 	WRITE_ONCE(second->expires_ns, 0);
 	return 0;
@@ -384,7 +382,7 @@ __global int masquerade_prepare(const struct packet *packet, const struct judgem
 	shown->source = judgement->frontend;
 	side = packet_conntrack_side(shown) & 1;
 	flow_begin_entry(entry, packet, judgement, side);
-	entry->service_generation = opened_at(judgement->now);
+	entry->opened_at = conntrack_time(judgement->now);
 	entry_set_rewrite(entry, 1 - side, CONNTRACK_REWRITE_DESTINATION | CONNTRACK_REWRITE_MASQUERADE,
 			  &judgement->frontend, &packet->source, packet->source_port_be);
 	if (flow_usage_open(judgement->flow.endpoint_id[PACKET_SOURCE], flow_table(packet)))
@@ -415,20 +413,20 @@ static __always_inline void packet_show_rewritten(struct packet *shown, const st
 {
 	__builtin_memcpy(shown, packet, sizeof(*shown));
 	if (source) {
-		__builtin_memcpy(&shown->source, entry->rewrite_address, sizeof(shown->source));
-		shown->source_port_be = entry->rewrite_port_be;
+		__builtin_memcpy(&shown->source, entry->end.address, sizeof(shown->source));
+		shown->source_port_be = entry->end.port_be;
 	} else {
-		__builtin_memcpy(&shown->destination, entry->rewrite_address, sizeof(shown->destination));
-		shown->destination_port_be = entry->rewrite_port_be;
+		__builtin_memcpy(&shown->destination, entry->end.address, sizeof(shown->destination));
+		shown->destination_port_be = entry->end.port_be;
 	}
 }
 
 /* Returns whether an entry is that which answers to a masqueraded packet find. */
 static __always_inline bool leg_is_of_packet(const struct conntrack_entry *other, const struct packet *packet)
 {
-	const __u64 *address = (const __u64 *)other->rewrite_address;
+	const __u64 *address = (const __u64 *)other->end.address;
 
-	return entry_is_masquerade(other) && other->rewrite_port_be == packet->source_port_be &&
+	return entry_is_masquerade(other) && other->end.port_be == packet->source_port_be &&
 	       address[0] == packet->source.halves[0] && address[1] == packet->source.halves[1];
 }
 

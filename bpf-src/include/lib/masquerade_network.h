@@ -184,7 +184,7 @@ __global int masquerade_leaving(struct __sk_buff *skb, const struct packet *pack
 	if (packet->first_fragment && !fragment_is_known(packet))
 		fragment_remember(packet, conntrack_endpoint(entry, packet_conntrack_side(packet) & 1));
 	if (packet_rewrite(skb, packet, entry) ||
-	    fragment_renumber(skb, packet, (const union address *)entry->rewrite_address, &packet->destination))
+	    fragment_renumber(skb, packet, (const union address *)entry->end.address, &packet->destination))
 		return DROP_MALFORMED;
 	return DROP_NONE;
 }

@@ -217,7 +217,7 @@ __global int network_translate_back(struct __sk_buff *skb, struct packet *packet
 	if (packet->first_fragment)
 		fragment_remember(packet, 0);
 	return packet_rewrite_fails(skb, packet, entry, side) ||
-	       fragment_renumber(skb, packet, (const union address *)entry->rewrite_address, &packet->destination);
+	       fragment_renumber(skb, packet, (const union address *)entry->end.address, &packet->destination);
 }
 
 #endif

@@ -5,8 +5,7 @@
  *
  * - That of the tuple that client and server use carries the verdict. It rewrites the destination of what the client
  *   sends, to the proxy, and the destination of what the server sends, to the socket of the proxy that the flow goes on
- *   by (packets[] and bytes[] have the latter). It has no CONNTRACK_REWRITTEN, so that no other translation takes it
- *   for its own.
+ *   by (its other end). It has no CONNTRACK_REWRITTEN, so that no other translation takes it for its own.
  * - That of the client and the proxy rewrites the source of what the proxy answers to that of the server.
  * - That of the proxy's socket and a server of this node rewrites the source of what the proxy sends to that of the
  *   client. The agent says in redirect_sockets which flow a socket continues; the first packet opens the entry.
@@ -45,10 +44,10 @@ __global int redirect_is_heard(struct __sk_buff *skb, const struct packet *shown
 static __always_inline bool redirect_may_take(const struct conntrack_entry *taken, const struct packet *packet,
 					      __u64 now)
 {
-	const __u64 *server = (const __u64 *)taken->rewrite_address;
+	const __u64 *server = (const __u64 *)taken->end.address;
 
 	return conntrack_is_expired(taken, now) || taken->flags & CONNTRACK_ENDED ||
-	       (taken->flags & CONNTRACK_PROXIED && taken->rewrite_port_be == packet->destination_port_be &&
+	       (taken->flags & CONNTRACK_PROXIED && taken->end.port_be == packet->destination_port_be &&
 		server[0] == packet->destination.halves[0] && server[1] == packet->destination.halves[1]);
 }
 
@@ -187,20 +186,15 @@ static __always_inline struct conntrack_entry *redirect_of_server(const struct c
 {
 	struct judge_scratch *memory = scratch();
 	struct conntrack_entry *other;
-	__u64 end;
 
 	if (!memory)
 		return NULL;
-	end = entry->bytes[0];
-	if (!(__u16)end)
+	if (!entry->other.port_be)
 		return NULL; /* no socket of the proxy continues the flow yet */
 	other = &memory->entry;
 	other->flags = entry->flags;
 	other->rewrite = CONNTRACK_REWRITE_DESTINATION;
-	((__u64 *)other->rewrite_address)[0] = entry->packets[0];
-	((__u64 *)other->rewrite_address)[1] = entry->packets[1];
-	other->rewrite_port_be = (__be16)end;
-	other->rewrite_checksum = (__u16)(end >> 16);
+	other->end = entry->other;
 	return other;
 }
 
@@ -212,12 +206,12 @@ static __always_inline struct conntrack_entry *redirect_of_server(const struct c
 #define REDIRECT_TELLS_SOCKET 0x200
 
 /*
- * Returns what bytes[1] of the entry of client and server has while the server's packets need not tell that of the
+ * Returns what told_at of the entry of client and server is while the server's packets need not tell that of the
  * socket: for about a second after one of them did, unless another socket takes its place. It is 0 before.
  */
 static __always_inline __u64 redirect_stamp(__u64 now)
 {
-	return 1 + (__u64)opened_at(now);
+	return 1 + (__u64)conntrack_time(now);
 }
 
 /*
@@ -241,7 +235,7 @@ __global int redirect_follow_server(struct __sk_buff *skb, const struct packet *
 	segment.tcp_flags &= ~(TCP_FIN | TCP_RST);
 	conntrack_advance(entry, packet_conntrack_side(packet) & 1, &segment, now);
 	if (!packet->later_fragment)
-		WRITE_ONCE(entry->bytes[1], redirect_stamp(now));
+		WRITE_ONCE(entry->told_at, redirect_stamp(now));
 	return REDIRECT_TELLS_SOCKET;
 }
 
@@ -362,10 +356,8 @@ __global int redirect_set_socket(const struct packet *packet)
 	if (!packet || !memory)
 		return DROP_NO_PROXY;
 	entry = &memory->entry;
-	copy_address(entry->packets, &packet->source);
-	entry->bytes[0] = (__u32)address_difference(&memory->quoted.source, &packet->source) << 16 |
-			  packet->source_port_be;
-	entry->bytes[1] = 0;
+	conntrack_set_end(&entry->other, &memory->quoted.source, &packet->source, packet->source_port_be);
+	entry->told_at = 0;
 	return conntrack_put(&memory->quoted, entry, BPF_ANY) ? DROP_CONNTRACK_FULL : DROP_NONE;
 }
 
@@ -431,7 +423,7 @@ static __always_inline int redirect_take_quickly(struct __sk_buff *skb, const st
 		return DROP_PROXY_SHARE;
 	if (conntrack_is_initiator(entry->flags, side))
 		fails = rewrite_quickly(skb, entry, family, protocol);
-	else if (READ_ONCE(entry->bytes[1]) == redirect_stamp(now))
+	else if (READ_ONCE(entry->told_at) == redirect_stamp(now))
 		fails = rewrite_other_quickly(skb, entry, family, protocol);
 	else
 		return REDIRECT_JUDGE;

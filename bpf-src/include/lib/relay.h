@@ -39,9 +39,7 @@ static __always_inline void entry_set_rewrite_other(struct conntrack_entry *entr
 						    const union address *to, __be16 port_be)
 {
 	entry->rewrite |= CONNTRACK_REWRITE_BOTH;
-	copy_address(entry->packets, to);
-	entry->bytes[0] = (__u32)address_difference(from, to) << 16 | port_be;
-	entry->bytes[1] = 0;
+	conntrack_set_end(&entry->other, from, to, port_be);
 }
 
 /* Returns an entry that rewrites the other address, or NULL; it is valid until the next entry is prepared. */
@@ -55,9 +53,7 @@ static __always_inline struct conntrack_entry *rewrite_other(const struct conntr
 	other = &memory->entry;
 	other->flags = entry->flags;
 	other->rewrite = (entry->rewrite ^ CONNTRACK_REWRITE_DESTINATION) & ~CONNTRACK_REWRITE_BOTH;
-	copy_address(other->rewrite_address, entry->packets);
-	other->rewrite_port_be = (__be16)entry->bytes[0];
-	other->rewrite_checksum = (__u16)(entry->bytes[0] >> 16);
+	other->end = entry->other;
 	return other;
 }
 
@@ -76,8 +72,8 @@ __global int relay_rewrite(struct __sk_buff *skb, const struct packet *packet, c
 static __always_inline bool relay_renumber(struct __sk_buff *skb, const struct packet *packet,
 					   const struct conntrack_entry *entry)
 {
-	const union address *own = (const union address *)entry->rewrite_address;
-	const union address *other = (const union address *)entry->packets;
+	const union address *own = (const union address *)entry->end.address;
+	const union address *other = (const union address *)entry->other.address;
 
 	return rewrite_destination(entry) ? fragment_renumber(skb, packet, other, own)
 					  : fragment_renumber(skb, packet, own, other);
@@ -279,9 +275,9 @@ __global int relay_change_class(struct __sk_buff *skb, struct conntrack_entry *e
 	if (!entry)
 		return 0;
 	if (rewrite_destination(entry))
-		copy_address(&to, entry->rewrite_address);
+		copy_address(&to, entry->end.address);
 	else
-		copy_address(&to, entry->packets);
+		copy_address(&to, entry->other.address);
 	device = relay_device(skb, &to, family, traffic_class);
 	if (device)
 		relay_set_device(entry, 1 - (side & 1), device, traffic_class);

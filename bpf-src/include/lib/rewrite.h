@@ -70,7 +70,7 @@ static __always_inline __u32 rewrite_destination(const struct conntrack_entry *e
 static __always_inline int rewrite_port(struct __sk_buff *skb, const struct conntrack_entry *entry, __u32 l4_offset,
 					__u32 checksum_offset, __u32 checksum_flags)
 {
-	const __be16 port_be = entry->rewrite_port_be;
+	const __be16 port_be = entry->end.port_be;
 	const __u32 offset = l4_offset + rewrite_destination(entry) * sizeof(port_be); /* the source port is first */
 	__be16 old_be;
 
@@ -84,7 +84,7 @@ static __always_inline int rewrite_identifier(struct __sk_buff *skb, const struc
 					      __u32 l4_offset)
 {
 	const __u32 offset = l4_offset + ICMP_IDENTIFIER_OFFSET;
-	const __be16 identifier_be = entry->rewrite_port_be;
+	const __be16 identifier_be = entry->end.port_be;
 	__be16 old_be;
 
 	return bpf_skb_load_bytes(skb, offset, &old_be, sizeof(old_be)) ||
@@ -110,26 +110,26 @@ __global int rewrite_packet(struct __sk_buff *skb, const struct conntrack_entry 
 	const __u32 destination = rewrite_destination(entry);
 	const __u32 checksum_offset = rewrite_checksum_offset(protocol & ~REWRITE_ADDRESS_ONLY, l4_offset);
 	const __u32 checksum_flags = protocol == IPPROTO_UDP ? BPF_F_MARK_MANGLED_0 : 0;
-	const __u64 difference = entry->rewrite_checksum;
+	const __u64 difference = entry->end.checksum;
 
 	if (checksum_offset &&
 	    bpf_l4_csum_replace(skb, checksum_offset, 0, difference, checksum_flags | BPF_F_PSEUDO_HDR))
 		return true;
-	if (entry->rewrite_port_be && (protocol == IPPROTO_TCP || protocol == IPPROTO_UDP) &&
+	if (entry->end.port_be && (protocol == IPPROTO_TCP || protocol == IPPROTO_UDP) &&
 	    rewrite_port(skb, entry, l4_offset, checksum_offset, checksum_flags))
 		return true;
-	if (entry->rewrite_port_be && entry->rewrite & CONNTRACK_REWRITE_MASQUERADE &&
+	if (entry->end.port_be && entry->rewrite & CONNTRACK_REWRITE_MASQUERADE &&
 	    (protocol == IPPROTO_ICMP || protocol == IPPROTO_ICMPV6) && rewrite_identifier(skb, entry, l4_offset))
 		return true;
 	if (family == FAMILY_IPV4)
 		return bpf_l3_csum_replace(skb, ETH_HLEN + offsetof(struct iphdr, check), 0, difference, 0) ||
 		       bpf_skb_store_bytes(skb, ETH_HLEN + offsetof(struct iphdr, saddr) + destination * sizeof(__be32),
-					   entry->rewrite_address, sizeof(__be32), 0);
+					   entry->end.address, sizeof(__be32), 0);
 	bpf_csum_update(skb, difference);
 	return bpf_skb_store_bytes(skb,
 				   ETH_HLEN + offsetof(struct ipv6hdr, saddr) +
-					   destination * sizeof(entry->rewrite_address),
-				   entry->rewrite_address, sizeof(entry->rewrite_address), 0);
+					   destination * sizeof(entry->end.address),
+				   entry->end.address, sizeof(entry->end.address), 0);
 }
 
 #endif

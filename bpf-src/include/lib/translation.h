@@ -20,15 +20,22 @@ static __always_inline __u16 address_difference(const union address *from, const
 	return words_fold((__u32)bpf_csum_diff((__be32 *)from, sizeof(*from), (__be32 *)to, sizeof(*to), 0));
 }
 
+/* Sets an end that packets get in the place of an address, with its port. */
+static __always_inline void conntrack_set_end(struct conntrack_end *end, const union address *from,
+					      const union address *to, __be16 port_be)
+{
+	end->port_be = port_be;
+	end->checksum = address_difference(from, to);
+	__builtin_memcpy(end->address, to, sizeof(end->address));
+}
+
 /* Makes an entry rewrite the packets of one side. what: CONNTRACK_REWRITE_DESTINATION, or 0 for the source. */
 static __always_inline void entry_set_rewrite(struct conntrack_entry *entry, enum conntrack_side side, __u8 what,
 					      const union address *from, const union address *to, __be16 port_be)
 {
 	entry->flags |= CONNTRACK_REWRITTEN;
 	entry->rewrite = what | (side == CONNTRACK_HIGH ? CONNTRACK_REWRITE_FROM_HIGH : 0);
-	entry->rewrite_port_be = port_be;
-	entry->rewrite_checksum = address_difference(from, to);
-	__builtin_memcpy(entry->rewrite_address, to, sizeof(entry->rewrite_address));
+	conntrack_set_end(&entry->end, from, to, port_be);
 }
 
 #define RELAY_TO_WORKLOAD 0x10000 /* in the place of a device, with an endpoint id: to that workload */
@@ -80,7 +87,7 @@ static __always_inline void entry_swap_sides(struct conntrack_entry *entry)
 	entry->identity[CONNTRACK_HIGH] = identity[CONNTRACK_LOW];
 }
 
-/* Which of the two ends that an entry has a packet gets: that of rewrite_address, or the other one, of packets[]. */
+/* Which of the two ends that an entry has a packet gets: the one or the other. */
 enum rewrite_with {
 	REWRITE_WITH_ADDRESS = 0,
 	REWRITE_WITH_OTHER = 1,
@@ -88,18 +95,18 @@ enum rewrite_with {
 
 static __always_inline const union address *rewrite_address(const struct conntrack_entry *entry, enum rewrite_with with)
 {
-	return with == REWRITE_WITH_OTHER ? (const union address *)entry->packets
-					  : (const union address *)entry->rewrite_address;
+	return with == REWRITE_WITH_OTHER ? (const union address *)entry->other.address
+					  : (const union address *)entry->end.address;
 }
 
 static __always_inline __be16 rewrite_port_of(const struct conntrack_entry *entry, enum rewrite_with with)
 {
-	return with == REWRITE_WITH_OTHER ? (__be16)entry->bytes[0] : entry->rewrite_port_be;
+	return with == REWRITE_WITH_OTHER ? entry->other.port_be : entry->end.port_be;
 }
 
 static __always_inline __u16 rewrite_difference(const struct conntrack_entry *entry, enum rewrite_with with)
 {
-	return with == REWRITE_WITH_OTHER ? (__u16)(entry->bytes[0] >> 16) : entry->rewrite_checksum;
+	return with == REWRITE_WITH_OTHER ? entry->other.checksum : entry->end.checksum;
 }
 
 /* Returns which end of the packet that is: the other one of a relayed flow is the other end. */
@@ -267,11 +274,11 @@ __global int translation_tell(const struct __sk_buff *skb, struct conntrack_entr
 	if (!tuple_load(skb, &tuple, family, segment->protocol, l4_offset))
 		return 0;
 	if (rewrite_destination(entry)) {
-		__builtin_memcpy(&tuple.destination, entry->rewrite_address, sizeof(tuple.destination));
-		tuple.destination_port_be = entry->rewrite_port_be;
+		__builtin_memcpy(&tuple.destination, entry->end.address, sizeof(tuple.destination));
+		tuple.destination_port_be = entry->end.port_be;
 	} else {
-		__builtin_memcpy(&tuple.source, entry->rewrite_address, sizeof(tuple.source));
-		tuple.source_port_be = entry->rewrite_port_be;
+		__builtin_memcpy(&tuple.source, entry->end.address, sizeof(tuple.source));
+		tuple.source_port_be = entry->end.port_be;
 	}
 	if (family == FAMILY_IPV4) {
 		struct conntrack4_key key __attribute__((aligned(8)));

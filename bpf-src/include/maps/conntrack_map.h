@@ -115,6 +115,14 @@ enum conntrack_rewrite {
 	CONNTRACK_REWRITE_OUTER = 16,      /* with BOTH: in an outer header (lib/direct_return.h) */
 };
 
+/* An end of a packet in the place of another: where its entry rewrites it to. */
+struct conntrack_end {
+	__u8 address[16]; /* an IPv4 address is in the first four bytes */
+	__be16 port_be;   /* 0: the port stays as it is */
+	__u16 checksum;   /* what the checksums gain by the address, folded */
+} __attribute__((aligned(4)));
+_Static_assert(sizeof(struct conntrack_end) == 20, "conntrack_end");
+
 /*
  * The first 64 bytes, one cache line where the allocation is aligned, are all that a packet of an established flow
  * reads or writes.
@@ -128,8 +136,7 @@ enum conntrack_rewrite {
  * acknowledged[] and pending[] are what a packet may have to write. The former is written once per 64 KiB and tells a
  * TCP reset of the flow from a blind one. The latter collects packets and bytes, which are added to the counters
  * behind the first 64 bytes once per CONNTRACK_PENDING_PACKETS packets. With CONNTRACK_REWRITE_BOTH or
- * CONNTRACK_PROXIED, nothing is counted: packets[] has the other address, and bytes[0] its port in network byte order
- * with its checksum in the upper half. bytes[1] is of lib/direct_return.h or lib/redirect.h.
+ * CONNTRACK_PROXIED, nothing is counted: the entry has another end in the place of the counters.
  *
  * Arrays of two are indexed by enum conntrack_side.
  */
@@ -142,19 +149,40 @@ struct conntrack_entry {
 	__u8 delivery_kind[2];    /* enum conntrack_delivery, enum conntrack_delivery_part */
 	__u8 drop_reason;         /* enum drop_reason of a denied flow */
 	__u8 rewrite;             /* enum conntrack_rewrite */
-	__u8 rewrite_address[16]; /* an IPv4 address is in the first four bytes */
-	__be16 rewrite_port_be;   /* 0: the port stays as it is */
-	__u16 rewrite_checksum;   /* what the checksums gain by the address, folded */
+	struct conntrack_end end; /* what the packets get that the entry rewrites */
 	__u16 acknowledged[2];    /* TCP: upper half of the last acknowledgement number that the side sent */
 	__u32 pending[2];         /* sent by this side: bits as in enum conntrack_pending */
-	__u64 packets[2];         /* sent by this side; counted only with ConntrackAccounting */
-	__u64 bytes[2];
+	union {
+		struct {
+			__u64 packets[2]; /* sent by this side; counted only with ConntrackAccounting */
+			__u64 bytes[2];   /* the same */
+		};
+		struct {
+			struct conntrack_end other; /* with REWRITE_BOTH or PROXIED: the other end that packets get */
+			__u32 reserved;
+			union {
+				__u64 flow_hash; /* with REWRITE_OUTER: of the tuple, for the flow label of IPv6 */
+				__u64 told_at;   /* with PROXIED: when the entry of the socket was told, plus 1 */
+			};
+		};
+	};
 	__u32 identity[2];
-	__u32 service_id;         /* 0: no service */
-	__u32 service_generation; /* of a masqueraded flow: when its entries were opened, in 2^30 ns */
+	__u32 service_id; /* 0: no service */
+	__u32 opened_at;  /* of a masqueraded flow: when its entries were opened */
 };
+_Static_assert(offsetof(struct conntrack_entry, end) == 32, "the end of conntrack_entry");
+_Static_assert(offsetof(struct conntrack_entry, acknowledged) == 52, "what is behind the end of conntrack_entry");
 _Static_assert(offsetof(struct conntrack_entry, packets) == 64, "the hot part of conntrack_entry");
+_Static_assert(offsetof(struct conntrack_entry, other) == 64, "the other end of conntrack_entry");
+_Static_assert(offsetof(struct conntrack_entry, bytes) == 80, "the counters of conntrack_entry");
+_Static_assert(offsetof(struct conntrack_entry, flow_hash) == 88, "what is behind the other end");
+_Static_assert(offsetof(struct conntrack_entry, told_at) == 88, "what is behind the other end");
+_Static_assert(offsetof(struct conntrack_entry, identity) == 96, "what is behind the counters");
+_Static_assert(offsetof(struct conntrack_entry, opened_at) == 108, "the last word of conntrack_entry");
 _Static_assert(sizeof(struct conntrack_entry) == 112, "conntrack_entry");
+
+/* opened_at and told_at are in units of 2^CONNTRACK_TIME_SHIFT ns of CLOCK_MONOTONIC, about a second. */
+#define CONNTRACK_TIME_SHIFT 30
 
 /* pending[]: the packets in the upper bits, the bytes below. */
 enum conntrack_pending {

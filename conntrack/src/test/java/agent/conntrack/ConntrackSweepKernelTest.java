@@ -137,10 +137,8 @@ class ConntrackSweepKernelTest {
       table.foundKey().clear().protocol(UDP).highAddress(OUTSIDE).highPort(53);
       table.foundKey().lowAddress(isFirst ? WORKLOAD : NODE).lowPort(isFirst ? port : 1000 + port);
       expire(table.found(), Long.MAX_VALUE);
-      table
-          .found()
-          .rewriteAddress((long) (isFirst ? NODE : WORKLOAD) << Integer.SIZE, 0)
-          .serviceGeneration(openedAt);
+      table.found().openedAt(openedAt);
+      table.found().end().address((long) (isFirst ? NODE : WORKLOAD) << Integer.SIZE, 0);
       masqueraded(table.found(), isFirst, port);
       if (isFirst ? hasFirst : hasSecond) {
         assertEquals(0, table.put());
@@ -155,7 +153,7 @@ class ConntrackSweepKernelTest {
       table.foundKey().lowAddress(isFirst ? WORKLOAD : NODE, isFirst ? 1 : 2);
       table.foundKey().lowPort(isFirst ? port : 1000 + port);
       expire(table.found(), Long.MAX_VALUE);
-      table.found().rewriteAddress(isFirst ? NODE : WORKLOAD, isFirst ? 2 : 1);
+      table.found().end().address(isFirst ? NODE : WORKLOAD, isFirst ? 2 : 1);
       masqueraded(table.found(), isFirst, port);
       if (isFirst ? hasFirst : hasSecond) {
         assertEquals(0, table.put());
@@ -168,7 +166,8 @@ class ConntrackSweepKernelTest {
     entry
         .flags(ConntrackFlag.REWRITTEN.number())
         .rewrite(ConntrackRewrite.MASQUERADE.number() | (isFirst ? 0 : answers))
-        .rewritePort(isFirst ? 1000 + port : port);
+        .end()
+        .port(isFirst ? 1000 + port : port);
   }
 
   /** A flow counts for the address that an endpoint has opened it to, while it is open. */

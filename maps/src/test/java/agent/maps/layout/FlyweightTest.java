@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.nio.ByteOrder;
 import java.util.Arrays;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.junit.jupiter.api.Test;
@@ -64,12 +65,12 @@ class FlyweightTest {
     entry.generation(-1).party(0, 65535).party(1, 4);
     entry.deliveryKind(0, ConntrackDelivery.TO_PEER.number()).deliveryIndex(0, 65535);
     entry.deliveryKind(1, ConntrackDelivery.TO_TUNNEL.number()).deliveryIndex(1, 6);
-    entry.identity(1, 3).serviceId(-1).serviceGeneration(5);
+    entry.identity(1, 3).serviceId(-1).openedAt(5);
     entry.packets(0, 7).packets(1, Long.MAX_VALUE).bytes(0, 9).bytes(1, 10);
     assertEquals(-1, entry.generation());
     assertEquals(3, entry.identity(1));
     assertEquals(-1, entry.serviceId());
-    assertEquals(5, entry.serviceGeneration());
+    assertEquals(5, entry.openedAt());
     assertEquals(65535, entry.party(0));
     assertEquals(4, entry.party(1));
     assertEquals(ConntrackDelivery.TO_PEER.number(), entry.deliveryKind(0));
@@ -85,9 +86,9 @@ class FlyweightTest {
   @Test
   void shouldWriteWhatAnEntryRewritesInNetworkOrder() {
     final ConntrackEntryFlyweight entry = new ConntrackEntryFlyweight().wrap(buffer, OFFSET);
-    entry.dropReason(1).rewrite(3).rewritePort(0x1234);
-    entry.rewriteAddress(0x0011223344556677L, 0x8899aabbccddeeffL).rewriteChecksum(0xfffe);
-    final byte[] written = at(ConntrackEntryFlyweight.REWRITE_ADDRESS_OFFSET, 18);
+    entry.dropReason(1).rewrite(3).end().port(0x1234).checksum(0xfffe);
+    entry.end().address(0x0011223344556677L, 0x8899aabbccddeeffL);
+    final byte[] written = at(ConntrackEntryFlyweight.END_OFFSET, 18);
     for (int i = 0; i < 16; i++) {
       assertEquals(i * 0x11, written[i] & 0xff);
     }
@@ -95,8 +96,22 @@ class FlyweightTest {
     assertEquals(0x34, written[17]);
     assertEquals(1, entry.dropReason());
     assertEquals(3, at(ConntrackEntryFlyweight.REWRITE_OFFSET, 1)[0]);
-    assertEquals(
-        (short) 0xfffe, buffer.getShort(OFFSET + ConntrackEntryFlyweight.REWRITE_CHECKSUM_OFFSET));
+    assertEquals((short) 0xfffe, buffer.getShort(OFFSET + ConntrackEntryFlyweight.END_OFFSET + 18));
+  }
+
+  @Test
+  void shouldHaveTheOtherEndInThePlaceOfTheCounters() {
+    final ConntrackEntryFlyweight entry = new ConntrackEntryFlyweight().wrap(buffer, OFFSET).clear();
+    entry.other().address(1, 2).port(0x1234).checksum(0xfffe);
+    entry.toldAt(9).identity(0, 7);
+    assertEquals(ConntrackEntryFlyweight.PACKETS_OFFSET, ConntrackEntryFlyweight.OTHER_OFFSET);
+    assertEquals(Long.reverseBytes(1), buffer.getLong(OFFSET + 64));
+    assertEquals(Long.reverseBytes(2), buffer.getLong(OFFSET + 72));
+    assertEquals(0x1234, buffer.getShort(OFFSET + 80, ByteOrder.BIG_ENDIAN));
+    assertEquals((short) 0xfffe, buffer.getShort(OFFSET + 82));
+    assertEquals(9, entry.bytes(1));
+    assertEquals(9, entry.flowHash());
+    assertEquals(7, entry.identity(0));
   }
 
   @Test

@@ -217,8 +217,9 @@ class MasqueradeExhaustionKernelTest {
           .wrap(batch.values(), batch.valueOffset())
           .clear()
           .expiresNs(expiresNs)
-          .rewriteAddress(IpAddress.parse(ANOTHER).low() << Integer.SIZE, 0)
-          .rewritePort(port);
+          .end()
+          .address(IpAddress.parse(ANOTHER).low() << Integer.SIZE, 0)
+          .port(port);
       if (batch.add()) {
         assertEquals(0, batch.writeAll());
       }

@@ -75,7 +75,7 @@ class ProxiedFlowsKernelTest {
           .lowPort(lowPort)
           .highPort(highPort)
           .protocol(protocol);
-      value.rewriteAddress(server(true).low() << Integer.SIZE, 0);
+      value.end().address(server(true).low() << Integer.SIZE, 0);
     } else {
       new Conntrack6KeyFlyweight()
           .wrap(entry.key(), 0)
@@ -85,7 +85,7 @@ class ProxiedFlowsKernelTest {
           .lowPort(lowPort)
           .highPort(highPort)
           .protocol(protocol);
-      value.rewriteAddress(server(false).high(), server(false).low());
+      value.end().address(server(false).high(), server(false).low());
     }
     final int side = isHigh ? 1 : 0;
     value
@@ -95,7 +95,8 @@ class ProxiedFlowsKernelTest {
         .party(1 - side, 9)
         .identity(side, 1_001)
         .identity(1 - side, 1_002)
-        .rewritePort(443);
+        .end()
+        .port(443);
     assertEquals(0, map.update(entry, MapFlag.ANY));
   }
 

@@ -88,7 +88,8 @@ final class ProxiedFlows {
       return Optional.empty();
     }
     final IpAddress server =
-        IpAddress.ofWords(client.isIpv4(), entry.rewriteAddressHigh(), entry.rewriteAddressLow());
+        IpAddress.ofWords(
+            client.isIpv4(), entry.end().addressHigh(), entry.end().addressLow());
     return Optional.of(
         new RedirectedFlow(
             protocol,
@@ -97,7 +98,7 @@ final class ProxiedFlows {
             entry.identity(side),
             ConntrackEntries.endpointId(entry, side),
             server,
-            entry.rewritePort(),
+            entry.end().port(),
             entry.identity(1 - side),
             ConntrackEntries.endpointId(entry, 1 - side)));
   }

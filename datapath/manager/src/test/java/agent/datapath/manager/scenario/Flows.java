@@ -43,7 +43,7 @@ final class Flows {
       long responderPackets,
       long responderBytes,
       int serviceId,
-      int serviceGeneration) {
+      int openedAt) {
     /** Returns the remaining time until the entry expires. */
     Duration lifetime() {
       return Duration.ofNanos(expiresNs - System.nanoTime());
@@ -165,15 +165,17 @@ final class Flows {
     if (family == Family.IPV4) {
       final Conntrack4Map map = isTcp ? tcp4 : any4;
       map.found()
-          .rewriteAddress((long) rewriting.host().ipv4Number() << Integer.SIZE, 0)
-          .rewriteChecksum(checksum);
+          .end()
+          .address((long) rewriting.host().ipv4Number() << Integer.SIZE, 0)
+          .checksum(checksum);
       fill(map.found(), map.foundKey().lowAddress() == from.ipv4Number(), rewriting);
       assertEquals(0, map.put());
     } else {
       final Conntrack6Map map = isTcp ? tcp6 : any6;
       map.found()
-          .rewriteAddress(rewriting.host().ipv6High(), rewriting.host().ipv6Low())
-          .rewriteChecksum(checksum);
+          .end()
+          .address(rewriting.host().ipv6High(), rewriting.host().ipv6Low())
+          .checksum(checksum);
       fill(map.found(), map.foundKey().lowAddressLow() == from.ipv6Low(), rewriting);
       assertEquals(0, map.put());
     }
@@ -210,7 +212,7 @@ final class Flows {
     }
   }
 
-  /** Sets the service of an entry and its generation. */
+  /** Sets the service of an entry, and when it was opened. */
   void setService(
       Family family,
       ScenarioHost a,
@@ -219,16 +221,16 @@ final class Flows {
       int bPort,
       int protocol,
       int service,
-      int generation) {
+      int openedAt) {
     assertNotNull(find(family, a, aPort, b, bPort, protocol));
     final boolean isTcp = protocol == WorkloadPolicy.TCP;
     if (family == Family.IPV4) {
       final Conntrack4Map map = isTcp ? tcp4 : any4;
-      map.found().serviceId(service).serviceGeneration(generation);
+      map.found().serviceId(service).openedAt(openedAt);
       assertEquals(0, map.put());
     } else {
       final Conntrack6Map map = isTcp ? tcp6 : any6;
-      map.found().serviceId(service).serviceGeneration(generation);
+      map.found().serviceId(service).openedAt(openedAt);
       assertEquals(0, map.put());
     }
   }
@@ -239,7 +241,8 @@ final class Flows {
         .rewrite(
             (rewriting.destination() ? ConntrackRewrite.DESTINATION.number() : 0)
                 | (ofLowSide ? 0 : ConntrackRewrite.FROM_HIGH.number()))
-        .rewritePort(rewriting.port());
+        .end()
+        .port(rewriting.port());
     if (rewriting.destination() && rewriting.host().isLocal()) {
       final int side = ofLowSide ? 1 : 0;
       entry
@@ -278,7 +281,7 @@ final class Flows {
         .flags(from.flags())
         .dropReason(from.dropReason())
         .serviceId(from.serviceId())
-        .serviceGeneration(from.serviceGeneration());
+        .openedAt(from.openedAt());
     for (int side = 0; side < 2; side++) {
       to.identity(side, from.identity(side));
       to.packets(side, ConntrackEntries.packets(from, side));
@@ -304,6 +307,6 @@ final class Flows {
         ConntrackEntries.packets(entry, 1 - opened),
         ConntrackEntries.bytes(entry, 1 - opened),
         entry.serviceId(),
-        entry.serviceGeneration());
+        entry.openedAt());
   }
 }

@@ -244,7 +244,7 @@ class RewriteKernelTest {
     node.fromWorkload(ALICE, packet(family, ALICE, BOB, UDP, 40000, 53)).reaches(BOB);
     final Flows.Flow flow = node.flows().find(family, ALICE, 40000, BOB, 53, UDP);
     assertEquals(7, flow.serviceId());
-    assertEquals(9, flow.serviceGeneration());
+    assertEquals(9, flow.openedAt());
   }
 
   private void rewrite(
