@@ -9,6 +9,21 @@ import agent.datapath.manager.DatapathManager;
 import agent.datapath.manager.attach.Pins;
 import agent.dns.HeldShares;
 import agent.dns.Names;
+import agent.domain.EndpointModuleHealth;
+import agent.domain.EndpointRestoration;
+import agent.domain.FormerNumbers;
+import agent.domain.PeriodicController;
+import agent.domain.RemovedEndpoints;
+import agent.domain.StateWriters;
+import agent.domain.node.HostName;
+import agent.domain.node.HostRoutingHealth;
+import agent.domain.node.NodeAddressHealth;
+import agent.domain.node.NodeLocks;
+import agent.domain.node.NodeMasquerading;
+import agent.domain.proxy.NodeProxies;
+import agent.domain.proxy.ProxiedPolicyMaps;
+import agent.domain.proxy.ProxyChild;
+import agent.domain.proxy.RemoteProxies;
 import agent.endpoint.DaemonConfiguration;
 import agent.endpoint.EndpointConductor;
 import agent.endpoint.EndpointContext;
@@ -24,11 +39,7 @@ import agent.launcher.options.OptionException;
 import agent.launcher.view.ApiConnectionView;
 import agent.launcher.view.BuildMetricSource;
 import agent.launcher.view.ConfigurationView;
-import agent.launcher.view.EndpointModuleHealth;
-import agent.launcher.view.HostRoutingHealth;
 import agent.launcher.view.MonitorHealth;
-import agent.launcher.view.NodeAddressHealth;
-import agent.launcher.view.PeriodicController;
 import agent.launcher.view.StartedParts;
 import agent.maps.layout.ServiceForwarding;
 import agent.node.ClusterNode;
@@ -45,6 +56,8 @@ import agent.server.monitor.EndpointEvents;
 import agent.server.monitor.MonitorServer;
 import agent.server.monitor.NameEvents;
 import agent.server.monitor.PolicyEvents;
+import agent.server.monitor.QuestionEvents;
+import agent.server.monitor.RequestEvents;
 import agent.server.monitor.ServiceEvents;
 import agent.service.Services;
 import agent.state.AgentState;
@@ -218,18 +231,33 @@ final class Daemon implements AutoCloseable {
       IdentityAllocator identities,
       DaemonRoutes routes) {
     final NodeProxies created =
-        keep(
-            NodeProxies.of(
-                settings.proxies(),
-                datapath.redirects(),
-                policy.requests(),
-                names::found,
-                identities,
-                events));
+        keep(new NodeProxies(datapath.redirects(), proxyHost(datapath, policy, names, identities)));
     datapath.health().add(NodeProxies.MODULE, created::health);
     routes.add(ProxyMetricSource.of(created));
     routes.add(new ProxyTraffic(created, policy.requests()), created::process);
     return created;
+  }
+
+  private RemoteProxies proxyHost(
+      DatapathManager datapath, PolicyEngine policy, Names names, IdentityAllocator identities) {
+    final ProxyOptions options = settings.proxies();
+    final RemoteProxies host =
+        new RemoteProxies(
+            DaemonProcess.class,
+            new ProxyChild.Parts(
+                datapath.redirects(),
+                policy.requests(),
+                names::found,
+                new RequestEvents(events),
+                new QuestionEvents(events)),
+            new RemoteProxies.Options(
+                options::http, options::dns, id -> labels(identities, id), events::hearsRequests));
+    events.whenHearing(host::hearingChanged);
+    return host;
+  }
+
+  private static List<String> labels(IdentityAllocator identities, int id) {
+    return identities.find(id).map(identity -> identity.labels().toStrings()).orElse(List.of());
   }
 
   /** Makes policy follow services and names; forgets lookups of removed endpoints. */

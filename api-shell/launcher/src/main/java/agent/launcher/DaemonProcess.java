@@ -1,13 +1,13 @@
 package agent.launcher;
 
 import agent.bindings.ProcessAttributes;
+import agent.domain.proxy.ProxyProcess;
 import agent.launcher.kernel.FeatureProbe;
 import agent.launcher.log.AgentLog;
 import agent.launcher.options.HelpText;
 import agent.launcher.options.OptionException;
 import agent.launcher.options.OptionValues;
 import agent.launcher.options.ServedCheck;
-import agent.launcher.proxy.ProxyProcess;
 import agent.types.AlreadyInUseException;
 import agent.types.IoFailure;
 import java.io.IOException;
@@ -111,8 +111,11 @@ public final class DaemonProcess {
   /** Returns when the agent that has started this process has ended. */
   private static void serveProxies() {
     System.setOut(System.err); // that is for frames
+    for (final String signal : List.of("TERM", "INT", "HUP")) {
+      Signal.handle(new Signal(signal), Signal.Handler.SIG_IGN); // it ends with the agent
+    }
     try (HeapReturn _ = HeapReturn.start(() -> 0)) { // no change frees much of it
-      ProxyProcess.run();
+      ProxyProcess.run(AgentLog::forward);
     } catch (IOException | RuntimeException e) {
       System.err.println(message(e));
       System.exit(FAILED);

@@ -2,8 +2,9 @@ package agent.launcher;
 
 import agent.datapath.manager.spec.RedirectProxy;
 import agent.dns.proxy.DnsCounter;
+import agent.domain.proxy.NodeProxies;
+import agent.domain.proxy.ProxyCounts;
 import agent.l7proxy.RequestRecord.Verdict;
-import agent.launcher.proxy.ProxyCounts;
 import agent.maps.layout.RedirectKind;
 import agent.server.metrics.MetricFamily;
 import agent.server.metrics.MetricFamily.Sample;

@@ -3,6 +3,7 @@ package agent.launcher;
 import agent.contract.endpoint.EndpointPolicyModel.Counts;
 import agent.contract.endpoint.EndpointPolicyModel.ProxyStatistics;
 import agent.contract.endpoint.EndpointPolicyModel.Statistics;
+import agent.domain.proxy.NodeProxies;
 import agent.maps.layout.PolicyDirection;
 import agent.maps.layout.RedirectKind;
 import agent.policy.request.PolicyRedirect;

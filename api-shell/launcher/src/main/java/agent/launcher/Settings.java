@@ -5,8 +5,11 @@ import agent.contract.monitor.MonitorStream;
 import agent.datapath.manager.spec.DatapathContext;
 import agent.datapath.manager.spec.DatapathOptions;
 import agent.datapath.manager.spec.FlowRing;
+import agent.datapath.manager.spec.Masquerading;
 import agent.datapath.manager.spec.Prefilter.PrefilterMode;
 import agent.datapath.manager.spec.PrefilterStore;
+import agent.domain.node.HostName;
+import agent.domain.node.MasqueradeOptions;
 import agent.endpoint.config.RuntimeOptions;
 import agent.endpoint.state.EndpointOptions;
 import agent.endpoint.state.MutableOption;
@@ -21,6 +24,7 @@ import agent.ipam.LeaseStore;
 import agent.launcher.log.AgentLog;
 import agent.launcher.log.LogOptions;
 import agent.launcher.options.LabelPrefixFile;
+import agent.launcher.options.Nat46Range;
 import agent.launcher.options.OptionException;
 import agent.launcher.options.OptionPath;
 import agent.launcher.options.OptionValues;
@@ -412,8 +416,20 @@ final class Settings {
                 .conclude());
   }
 
+  /**
+   * Returns the options of masquerading.
+   *
+   * @throws OptionException where the range of NAT46 cannot be one
+   */
   MasqueradeOptions masquerade() {
-    return new MasqueradeOptions(options);
+    return new MasqueradeOptions(
+        options.bool("masquerade"),
+        options.bool("install-iptables-rules"),
+        options.bool("prepend-iptables-chains"),
+        options.text("ipv4-native-routing-cidr"),
+        options.text("ipv6-native-routing-cidr"),
+        options.number(Masquerading.ENDPOINT_SHARE),
+        Nat46Range.of(options));
   }
 
   HostRouting.Choice hostRouting() {

@@ -33,8 +33,9 @@ class AddressesOfOptionsTest {
   }
 
   private static List<MasqueradedRange> ranges(NodeAddressing addressing) {
-    return new MasqueradeOptions(
+    return new Settings(
             options("--ipv4-native-routing-cidr=10.0.0.0/8", "--ipv6-native-routing-cidr=fd00::/8"))
+        .masquerade()
         .rules(addressing)
         .ranges();
   }
@@ -60,7 +61,8 @@ class AddressesOfOptionsTest {
   }
 
   private static MasqueradePorts ports(String share) {
-    return new MasqueradeOptions(options("--masquerade-endpoint-share=" + share))
+    return new Settings(options("--masquerade-endpoint-share=" + share))
+        .masquerade()
         .rules(BOTH)
         .ports();
   }

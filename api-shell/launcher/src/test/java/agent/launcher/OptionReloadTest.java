@@ -7,7 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import agent.launcher.options.AgentOption;
 import agent.launcher.options.OptionTable;
 import agent.launcher.options.OptionValues;
-import agent.testkit.api.RecordedLog;
+import agent.testkit.RecordedLog;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;

@@ -3,8 +3,8 @@ package agent.launcher;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import agent.dns.proxy.DnsCounter;
+import agent.domain.proxy.ProxyCounts;
 import agent.l7proxy.RequestRecord.Verdict;
-import agent.launcher.proxy.ProxyCounts;
 import agent.maps.layout.RedirectKind;
 import agent.server.metrics.MetricText;
 import java.util.EnumMap;

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 
 import agent.contract.daemon.DaemonStatusModel.Proxy;
 import agent.contract.daemon.DaemonStatusModel.Redirect;
+import agent.domain.proxy.RedirectBench;
 import agent.l7proxy.RequestRecord;
 import agent.l7proxy.RequestRecord.Verdict;
 import agent.maps.layout.PolicyDirection;

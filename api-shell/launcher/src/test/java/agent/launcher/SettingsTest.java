@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.datapath.manager.spec.PrefilterStore;
+import agent.domain.node.HostName;
 import agent.identity.LabelSet;
 import agent.launcher.options.OptionException;
 import agent.launcher.options.OptionValues;

@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.testkit.api.RecordedLog;
+import agent.testkit.RecordedLog;
 import agent.types.OperationException;
 import java.io.IOException;
 import java.util.ArrayList;

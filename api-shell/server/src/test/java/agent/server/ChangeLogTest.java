@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import agent.client.MonitorClient;
 import agent.contract.WireFormat;
 import agent.server.monitor.AgentEventsFixture;
-import agent.testkit.api.RecordedLog;
+import agent.testkit.RecordedLog;
 import agent.types.OperationException;
 import agent.types.Refusal;
 import java.io.IOException;

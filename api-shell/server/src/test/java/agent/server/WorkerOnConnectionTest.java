@@ -8,7 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import agent.contract.WireFormat;
 import agent.server.socket.SleepingIoThread;
 import agent.server.socket.UnixSocketListener;
-import agent.testkit.api.RecordedLog;
+import agent.testkit.RecordedLog;
 import io.undertow.UndertowOptions;
 import io.undertow.server.DefaultByteBufferPool;
 import io.undertow.server.protocol.http.HttpOpenListener;

@@ -7,6 +7,7 @@ import agent.datapath.manager.spec.DatapathContext;
 import agent.datapath.manager.spec.FlowRing;
 import agent.dns.Names;
 import agent.dns.NamesContext;
+import agent.domain.PeriodicController;
 import agent.endpoint.Endpoints;
 import agent.endpoint.PolicyService;
 import agent.endpoint.state.EndpointSnapshot;

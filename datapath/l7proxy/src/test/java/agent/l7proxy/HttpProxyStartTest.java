@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.maps.layout.RedirectKind;
-import agent.testkit.api.RecordedLog;
+import agent.testkit.RecordedLog;
 import agent.types.IpAddress;
 import io.netty.util.ResourceLeakDetector;
 import java.io.IOException;

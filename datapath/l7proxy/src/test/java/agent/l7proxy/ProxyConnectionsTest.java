@@ -8,7 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.datapath.manager.spec.RedirectedFlow;
-import agent.testkit.api.RecordedLog;
+import agent.testkit.RecordedLog;
 import io.netty.channel.Channel;
 import io.netty.channel.DefaultEventLoop;
 import io.netty.channel.embedded.EmbeddedChannel;

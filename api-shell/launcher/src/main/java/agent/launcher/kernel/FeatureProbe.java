@@ -1,5 +1,6 @@
 package agent.launcher.kernel;
 
+import agent.domain.node.NodePrograms;
 import agent.launcher.options.ServedCheck;
 import agent.node.netfilter.NodeCommand;
 import java.util.List;

@@ -1,5 +1,6 @@
 package agent.launcher.log;
 
+import agent.domain.proxy.MessageSink;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
@@ -44,8 +45,7 @@ public final class AgentLog {
           "agent.l7proxy",
           "agent.dns.proxy",
           "agent.datapath.manager.spec.ProxyPorts",
-          "agent.launcher.NodeProxies",
-          "agent.launcher.proxy");
+          "agent.domain.proxy");
 
   private AgentLog() {}
 

@@ -1,5 +1,6 @@
 package agent.launcher.log;
 
+import agent.domain.proxy.ForwardedMessage;
 import agent.server.ApiServer;
 import java.util.LinkedHashMap;
 import java.util.List;

@@ -1,5 +1,6 @@
 package agent.launcher.log;
 
+import agent.domain.proxy.MessageSink;
 import org.apache.logging.log4j.core.LogEvent;
 import org.apache.logging.log4j.core.appender.AbstractAppender;
 import org.apache.logging.log4j.core.config.Property;

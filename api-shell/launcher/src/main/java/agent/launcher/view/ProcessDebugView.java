@@ -4,6 +4,7 @@ import agent.conductor.DutyCycle;
 import agent.conductor.ModuleHealth;
 import agent.datapath.manager.DatapathManager;
 import agent.datapath.manager.spec.DatapathStatus;
+import agent.domain.node.ProcessPrivileges;
 import agent.launcher.options.SecretNames;
 import agent.maps.mirror.MapVisitor.MapSummary;
 import agent.server.view.DebugView;

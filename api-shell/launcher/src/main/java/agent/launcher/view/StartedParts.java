@@ -3,6 +3,7 @@ package agent.launcher.view;
 import agent.contract.daemon.DaemonStatusModel;
 import agent.datapath.manager.DatapathManager;
 import agent.dns.Names;
+import agent.domain.PeriodicController;
 import agent.endpoint.DaemonConfiguration;
 import agent.endpoint.Endpoints;
 import agent.endpoint.PolicyService;

@@ -1,6 +1,7 @@
 package agent.launcher.view;
 
 import agent.bindings.KernelClock;
+import agent.contract.WireFormat;
 import agent.contract.daemon.ControllerModel;
 import agent.contract.daemon.DaemonStatusModel;
 import agent.contract.daemon.DaemonStatusModel.BigTcp;
@@ -13,12 +14,14 @@ import agent.datapath.manager.spec.FlowRing;
 import agent.datapath.manager.spec.Prefilter.PrefilterMode;
 import agent.datapath.manager.spec.ServiceProxy;
 import agent.datapath.manager.spec.TcMode;
+import agent.domain.PeriodicController;
 import agent.identity.Identity;
 import agent.maps.layout.EventType;
 import agent.maps.layout.ServiceForwarding;
 import agent.node.HostRouting;
 import agent.node.NodeInventory;
 import agent.node.NodeInventory.SegmentSizes;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -215,10 +218,30 @@ final class StatusEncoder {
 
   private List<ControllerModel> controllers(StartedParts now) {
     final List<ControllerModel> controllers = new ArrayList<>();
-    now.controllers().forEach(controller -> controllers.add(controller.model()));
+    now.controllers().forEach(controller -> controllers.add(encode(controller)));
     final DatapathStatus.Conntrack sweeps = now.datapath().status().conntrack();
     controllers.add(conntrackSweeps(conntrackController, sweeps));
     return controllers;
+  }
+
+  static ControllerModel encode(PeriodicController controller) {
+    final String interval = controller.interval().toMillis() / 1000.0 + "s";
+    final PeriodicController.Status status = controller.status();
+    return new ControllerModel(
+        controller.name(),
+        controller.uuid().toString(),
+        new ControllerModel.Configuration(true, interval, interval),
+        new ControllerModel.Status(
+            status.consecutiveFailures(),
+            status.failures(),
+            status.successes(),
+            status.lastFailureMessage(),
+            timestamp(status.lastFailure()),
+            timestamp(status.lastSuccess())));
+  }
+
+  private static String timestamp(Instant time) {
+    return time == null ? null : WireFormat.timestamp(time);
   }
 
   static ControllerModel conntrackSweeps(String uuid, DatapathStatus.Conntrack sweeps) {

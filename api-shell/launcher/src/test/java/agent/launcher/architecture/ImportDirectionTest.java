@@ -46,6 +46,7 @@ class ImportDirectionTest {
           List.of("agent.node..", "agent.service..", "agent.dns..", "agent.l7proxy.."),
           List.of("agent.endpoint.."),
           List.of("agent.state.."),
+          List.of("agent.domain.."),
           List.of("agent.contract.."),
           List.of("agent.server..", "agent.client.."),
           List.of("agent.cli.."),
@@ -68,7 +69,8 @@ class ImportDirectionTest {
     "agent.dns..",
     "agent.l7proxy..",
     "agent.endpoint..",
-    "agent.state.."
+    "agent.state..",
+    "agent.domain.."
   };
 
   private static JavaClasses classes;

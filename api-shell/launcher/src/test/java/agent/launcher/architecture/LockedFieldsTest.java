@@ -35,7 +35,7 @@ class LockedFieldsTest {
           Map.entry("agent.ipam.Ipam.leases: open", "no other thread has the allocator yet"),
           Map.entry("agent.ipam.Ipam.pools: pools", "pools do not change"),
           Map.entry(
-              "agent.launcher.proxy.LocalProxies.requests: report",
+              "agent.domain.proxy.LocalProxies.requests: report",
               "the map does not change, its adders count by themselves"),
           Map.entry("agent.maps.kernel.WatchedAddressMap.map: map", "the map does not change"),
           Map.entry(

@@ -127,7 +127,7 @@ class AgentLogTest {
       AgentLog.start(options(false).withProxyLog(Optional.of(file)));
       log(Level.DEBUG, "agent.l7proxy.Exchange", "a detail");
       log(Level.INFO, "agent.dns.proxy.DnsProxy", "a start");
-      log(Level.ERROR, "agent.launcher.NodeProxies", "a failure");
+      log(Level.ERROR, "agent.domain.proxy.NodeProxies", "a failure");
       log(Level.WARN, "agent.policy.PolicyEngine", "of others");
       final Path rotated = Files.move(file, folder.resolve("proxies.log.1"));
       AgentLog.reopen();

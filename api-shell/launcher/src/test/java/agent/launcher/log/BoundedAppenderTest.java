@@ -2,6 +2,7 @@ package agent.launcher.log;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import agent.domain.proxy.ForwardedMessage;
 import agent.server.ApiServer;
 import java.util.ArrayList;
 import java.util.List;

@@ -7,6 +7,7 @@ import agent.dns.NameLookup;
 import agent.dns.NameStore;
 import agent.dns.Names;
 import agent.dns.NamesContext;
+import agent.domain.EndpointList;
 import agent.endpoint.PolicyService;
 import agent.endpoint.state.EndpointState;
 import agent.identity.LabelSet;

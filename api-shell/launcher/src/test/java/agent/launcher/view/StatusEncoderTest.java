@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 
+import agent.conductor.ConductorAgent;
 import agent.contract.daemon.ControllerModel;
 import agent.contract.daemon.DaemonStatusModel;
 import agent.contract.daemon.DaemonStatusModel.BigTcp;
@@ -12,9 +13,13 @@ import agent.contract.daemon.DaemonStatusModel.Observer;
 import agent.datapath.manager.spec.DatapathEvents;
 import agent.datapath.manager.spec.DatapathStatus;
 import agent.datapath.manager.spec.FlowRing;
+import agent.domain.PeriodicController;
 import agent.maps.layout.EventType;
 import agent.maps.layout.FlowEventFlyweight;
 import agent.node.NodeInventory.SegmentSizes;
+import agent.types.OperationException;
+import java.time.Duration;
+import java.time.Instant;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
@@ -101,6 +106,42 @@ class StatusEncoderTest {
     nowNs.addAndGet(TimeUnit.SECONDS.toNanos(61));
     assertEquals(
         new Observer(1L, 16L, 1L, "1m1s"), StatusEncoder.flowObserver(some, true).observer());
+  }
+
+  /** Each number is another one: a success at 2.5 s, then two failures. */
+  @Test
+  void shouldShowWhatAPeriodicTaskCameToAndWhen() {
+    final AtomicLong nowMs = new AtomicLong();
+    final Instant start = Instant.parse("2026-11-20T12:00:00Z");
+    final ConductorAgent agent =
+        new ConductorAgent("test", () -> TimeUnit.MILLISECONDS.toNanos(nowMs.get()));
+    final PeriodicController controller =
+        new PeriodicController(
+            "watch",
+            Duration.ofMillis(2500),
+            () -> start.plusMillis(nowMs.get()),
+            () -> {
+              if (nowMs.get() > 2500) {
+                throw new OperationException("the disk is full");
+              }
+            });
+    controller.start(agent);
+    for (int i = 0; i < 3; i++) {
+      nowMs.addAndGet(2500);
+      agent.doWork();
+    }
+    final ControllerModel shown = StatusEncoder.encode(controller);
+    assertEquals("watch", shown.name());
+    assertEquals(controller.uuid().toString(), shown.uuid());
+    assertEquals(new ControllerModel.Configuration(true, "2.5s", "2.5s"), shown.configuration());
+    assertEquals(
+        new ControllerModel.Status(
+            2L, 2L, 1L, "the disk is full", "2026-11-20T12:00:07.500Z", "2026-11-20T12:00:02.500Z"),
+        shown.status());
+    final ControllerModel fresh =
+        StatusEncoder.encode(
+            new PeriodicController("new", Duration.ofSeconds(1), () -> start, () -> {}));
+    assertEquals(new ControllerModel.Status(0L, 0L, 0L, null, null, null), fresh.status());
   }
 
   @Test

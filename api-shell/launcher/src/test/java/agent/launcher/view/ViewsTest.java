@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import agent.conductor.HealthBoard.Reading;
 import agent.contract.daemon.DaemonStatusModel;
 import agent.contract.daemon.DaemonStatusModel.ComponentStatus;
+import agent.domain.node.HostRoutingHealth;
 import agent.launcher.options.OptionValues;
 import agent.node.HostRouting;
 import agent.node.HostRouting.Mode;

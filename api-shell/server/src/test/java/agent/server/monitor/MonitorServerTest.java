@@ -24,7 +24,7 @@ import agent.maps.layout.FlowEventFlyweight;
 import agent.maps.layout.TranslationEventFlyweight;
 import agent.server.socket.ListeningSocket;
 import agent.testkit.HeapAllocation;
-import agent.testkit.api.RecordedLog;
+import agent.testkit.RecordedLog;
 import java.io.EOFException;
 import java.io.IOException;
 import java.net.InetAddress;

@@ -1,5 +1,2 @@
-/**
- * What tests of the API share: answers are held against the OpenAPI document, and logs are
- * recorded.
- */
+/** What tests of the API share: answers are held against the OpenAPI document. */
 package agent.testkit.api;

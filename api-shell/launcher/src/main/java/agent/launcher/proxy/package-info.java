@@ -1,2 +1,0 @@
-/** The process of the proxies, which has no rights, and what the agent exchanges with it. */
-package agent.launcher.proxy;
