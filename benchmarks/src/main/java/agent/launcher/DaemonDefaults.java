@@ -3,6 +3,7 @@ package agent.launcher;
 import agent.datapath.manager.spec.DatapathContext;
 import agent.datapath.manager.spec.FlowRing;
 import agent.datapath.manager.spec.PrefilterStore;
+import agent.domain.node.NodeContexts;
 import agent.endpoint.state.EndpointOptions;
 import agent.launcher.options.OptionValues;
 import agent.node.NodeAddressing;
@@ -44,7 +45,8 @@ public final class DaemonDefaults {
    */
   public DatapathContext datapath(
       NodeAddressing addressing, Map<String, Integer> guarded, Map<String, AddressPair> addresses) {
-    return settings.datapath(addressing, guarded, addresses, true, PrefilterStore.inMemory());
+    return settings.datapath(
+        new NodeContexts(addressing, guarded, addresses), true, PrefilterStore.inMemory());
   }
 
   /** Returns the ring of flows. */

@@ -2,13 +2,12 @@ package agent.launcher;
 
 import agent.datapath.manager.spec.MountPoint;
 import agent.datapath.manager.spec.PrefilterStore;
-import agent.identity.LocalCidrIdentityAllocator;
+import agent.domain.node.NodeContexts;
 import agent.identity.LocalIdentityAllocator;
 import agent.ipam.LeaseStore;
 import agent.launcher.options.OptionException;
 import agent.node.Node;
 import agent.node.NodeAddressing;
-import agent.policy.PolicyStore;
 import agent.server.metrics.MetricsServer;
 import agent.server.monitor.AgentEvents;
 import agent.types.Refusal;
@@ -52,15 +51,11 @@ final class OptionsCheck {
     settings.names().preCache().ifPresent(NameFileReader::read);
     settings.proxies().dns();
     final NodeAddressing addressing = Node.check(settings.node(), settings.namedDevices());
-    settings.ipam(addressing, LeaseStore.inMemory(), Runnable::run);
-    settings
-        .policy(
-            new LocalIdentityAllocator(settings.fixedIdentities()),
-            new LocalCidrIdentityAllocator(),
-            PolicyStore.inMemory())
-        .conclude();
+    final NodeContexts node = new NodeContexts(addressing, Map.of(), Map.of());
+    node.ipam(LeaseStore.inMemory(), Runnable::run);
+    settings.policy().identities(new LocalIdentityAllocator(settings.fixedIdentities())).conclude();
     settings.masquerade().rules(addressing);
-    settings.datapath(addressing, Map.of(), Map.of(), true, PrefilterStore.inMemory());
+    settings.datapath(node, true, PrefilterStore.inMemory());
     MountPoint.BPF.check("bpf-root", settings.bpfRoot());
     if (settings.cgroupRoot() != null) {
       MountPoint.CGROUP.check("cgroup-root", settings.cgroupRoot());

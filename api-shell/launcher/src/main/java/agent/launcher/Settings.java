@@ -10,17 +10,13 @@ import agent.datapath.manager.spec.Prefilter.PrefilterMode;
 import agent.datapath.manager.spec.PrefilterStore;
 import agent.domain.node.HostName;
 import agent.domain.node.MasqueradeOptions;
+import agent.domain.node.NodeContexts;
 import agent.endpoint.config.RuntimeOptions;
 import agent.endpoint.state.EndpointOptions;
 import agent.endpoint.state.MutableOption;
-import agent.identity.CidrIdentityAllocator;
 import agent.identity.FixedIdentities;
-import agent.identity.IdentityAllocator;
 import agent.identity.Label;
 import agent.identity.LabelFilter;
-import agent.ipam.AddressPool;
-import agent.ipam.IpamContext;
-import agent.ipam.LeaseStore;
 import agent.launcher.log.AgentLog;
 import agent.launcher.log.LogOptions;
 import agent.launcher.options.LabelPrefixFile;
@@ -31,29 +27,22 @@ import agent.launcher.options.OptionValues;
 import agent.launcher.view.ConfigurationView;
 import agent.maps.layout.EventType;
 import agent.node.DeviceSelection;
-import agent.node.FamilyAddressing;
 import agent.node.HostRouting;
-import agent.node.NodeAddressing;
 import agent.node.NodeOptions;
 import agent.policy.AllowLocalhost;
 import agent.policy.EnforcementMode;
 import agent.policy.PolicyContext;
 import agent.policy.PolicyLimits;
-import agent.policy.PolicyStore;
 import agent.server.ApiContext;
 import agent.server.BodyLimits;
 import agent.server.RateLimits;
 import agent.server.metrics.MetricsServer;
 import agent.server.monitor.AgentEvents;
-import agent.types.AddressPair;
-import agent.types.IpAddress;
-import agent.types.Prefix;
 import agent.types.Refusal;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.file.FileSystems;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.HashSet;
 import java.util.List;
@@ -62,8 +51,6 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.Executor;
 
 /** Converts the options to the contexts of the parts; those of names in {@link NameOptions}. */
 final class Settings {
@@ -328,36 +315,9 @@ final class Settings {
     return mtu;
   }
 
-  IpamContext ipam(NodeAddressing addressing, LeaseStore store, Executor storing) {
-    final FamilyAddressing ipv4 = addressing.ipv4();
-    final FamilyAddressing ipv6 = addressing.ipv6();
-    final List<Prefix> ranges = new ArrayList<>();
-    final List<IpAddress> own = new ArrayList<>();
-    for (final FamilyAddressing family : List.of(ipv4, ipv6)) {
-      if (family.enabled()) {
-        ranges.add(family.range());
-        own.add(family.node());
-      }
-    }
-    final IpamContext context =
-        new IpamContext()
-            .pool(new AddressPool(AddressPool.DEFAULT, ranges))
-            .families(ipv4.enabled(), ipv6.enabled())
-            .gateways(ipv4.gateway(), ipv6.gateway())
-            .store(store)
-            .storing(storing);
-    own.forEach(context::reserve);
-    return context.conclude();
-  }
-
-  /** Returns the policy's context, which is not concluded: a change may have replaced the mode. */
-  PolicyContext policy(
-      IdentityAllocator identities, CidrIdentityAllocator cidrIdentities, PolicyStore store) {
+  /** Returns the context of policy as far as options say it; it is not concluded. */
+  PolicyContext policy() {
     return new PolicyContext()
-        .identities(identities)
-        .cidrIdentities(cidrIdentities)
-        .store(store)
-        .beside(CompletableFuture::runAsync)
         .mode(runtimeOptions().enforcement())
         .allowLocalhost(AllowLocalhost.parse("allow-localhost", options.text("allow-localhost")))
         .mapCapacity(options.number(DatapathOptions.POLICY_MAP_MAX))
@@ -373,46 +333,40 @@ final class Settings {
         options.number(PolicyLimits.TEXT));
   }
 
-  DatapathContext datapath(
-      NodeAddressing addressing,
-      Map<String, Integer> guarded,
-      Map<String, AddressPair> addresses,
-      boolean bypassesStack,
-      PrefilterStore store) {
+  /** Returns the context of the datapath as far as options say it; it is not concluded. */
+  DatapathContext datapath() {
+    return new DatapathContext()
+        .bpfRoot(bpfRoot())
+        .libDirectory(libDirectory())
+        .keepsSources(options.bool("keep-bpf-templates"))
+        .preallocates(options.bool("preallocate-bpf-maps"))
+        .prefilterDevice(device("prefilter-device"))
+        .prefilterMode(
+            PrefilterMode.valueOf(options.text("prefilter-mode").toUpperCase(Locale.ROOT)))
+        .maxPrefixes(options.number(DatapathOptions.MAX_PREFIXES))
+        .enableServices(services().isOn())
+        .cgroupRoot(cgroupRoot())
+        .serviceTableMax(services().tableMax())
+        .conntrackTcpMax(options.number(DatapathOptions.CONNTRACK_TCP_MAX))
+        .conntrackAnyMax(options.number(DatapathOptions.CONNTRACK_ANY_MAX))
+        .policyMapMax(options.number(DatapathOptions.POLICY_MAP_MAX))
+        .conntrackGcIntervalSec(options.number(DatapathOptions.CONNTRACK_GC_INTERVAL))
+        .flowSharePercent(options.number(DatapathOptions.FLOW_SHARE))
+        .eventsPerSecond(options.number(DatapathOptions.EVENT_RATE))
+        .payloadBytes(packetBytes())
+        .compileDebug(options.bool("bpf-compile-debug"));
+  }
+
+  /**
+   * Returns the concluded context of the datapath of a node.
+   *
+   * @throws OptionException for a value that the datapath refuses
+   */
+  DatapathContext datapath(NodeContexts node, boolean bypassesStack, PrefilterStore store) {
     return OptionException.naming(
         "bpf-root",
         () ->
-            new DatapathContext()
-                .bpfRoot(bpfRoot())
-                .libDirectory(libDirectory())
-                .keepsSources(options.bool("keep-bpf-templates"))
-                .preallocates(options.bool("preallocate-bpf-maps"))
-                .devices(guarded)
-                .masquerading(masquerade().masquerading(addresses, addressing))
-                .bypassesStack(bypassesStack)
-                .prefilterDevice(device("prefilter-device"))
-                .prefilterMode(
-                    PrefilterMode.valueOf(options.text("prefilter-mode").toUpperCase(Locale.ROOT)))
-                .prefilterStore(store)
-                .maxPrefixes(options.number(DatapathOptions.MAX_PREFIXES))
-                .balancing(new BalancerOptions(options).balancing(addressing, addresses))
-                .enableServices(!options.bool("disable-orch-services"))
-                .cgroupRoot(cgroupRoot())
-                .serviceTableMax(services().tableMax())
-                .enableIpv4(addressing.ipv4().enabled())
-                .enableIpv6(addressing.ipv6().enabled())
-                .gateway4(addressing.ipv4().gateway())
-                .gateway6(addressing.ipv6().gateway())
-                .node4(addressing.ipv4().node())
-                .node6(addressing.ipv6().node())
-                .conntrackTcpMax(options.number(DatapathOptions.CONNTRACK_TCP_MAX))
-                .conntrackAnyMax(options.number(DatapathOptions.CONNTRACK_ANY_MAX))
-                .policyMapMax(options.number(DatapathOptions.POLICY_MAP_MAX))
-                .conntrackGcIntervalSec(options.number(DatapathOptions.CONNTRACK_GC_INTERVAL))
-                .flowSharePercent(options.number(DatapathOptions.FLOW_SHARE))
-                .eventsPerSecond(options.number(DatapathOptions.EVENT_RATE))
-                .payloadBytes(packetBytes())
-                .compileDebug(options.bool("bpf-compile-debug"))
+            node.datapath(datapath(), masquerade(), services().balancer(), bypassesStack, store)
                 .conclude());
   }
 

@@ -6,37 +6,21 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.dns.NameLookup;
-import agent.dns.NameStore;
 import agent.dns.Names;
 import agent.launcher.options.OptionException;
 import agent.launcher.options.OptionValues;
-import agent.node.FamilyAddressing;
-import agent.node.NodeAddressing;
 import agent.types.IpAddress;
-import agent.types.Prefix;
 import java.io.IOException;
-import java.net.DatagramPacket;
-import java.net.DatagramSocket;
-import java.net.InetAddress;
-import java.net.InetSocketAddress;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ConcurrentSkipListSet;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 class NameOptionsTest {
-  private static final NodeAddressing NODE =
-      new NodeAddressing(FamilyAddressing.DISABLED, FamilyAddressing.DISABLED);
-
   @TempDir private Path folder;
 
   private static NameOptions options(String... arguments) {
@@ -49,7 +33,7 @@ class NameOptionsTest {
     all[0] = "--tofqdns-pre-cache";
     all[1] = file.toString();
     System.arraycopy(more, 0, all, 2, more.length);
-    try (Names names = Names.open(options(all).context(NODE, NameStore.inMemory(), name -> true))) {
+    try (Names names = Names.open(options(all).context().conclude())) {
       return names.list();
     }
   }
@@ -67,47 +51,6 @@ class NameOptionsTest {
     assertTrue(options("--tofqdns-enable-poller").tellsLookups());
     assertFalse(
         options("--tofqdns-enable-poller", "--tofqdns-enable-poller-events=false").tellsLookups());
-  }
-
-  /** Each family has a node of its own: the two options of the families are next to each other. */
-  @ParameterizedTest
-  @CsvSource({"true, false, [1]", "false, true, [28]", "true, true, '[1, 28]'"})
-  void shouldAskForAddressesOfTheFamiliesThatTheNodeHas(boolean ipv4, boolean ipv6, String types)
-      throws Exception {
-    final NodeAddressing addressing =
-        new NodeAddressing(family(ipv4, "10.5.0.0/16"), family(ipv6, "fd00:5::/64"));
-    final Set<Integer> asked = new ConcurrentSkipListSet<>();
-    try (DatagramSocket server = new DatagramSocket(0, InetAddress.getLoopbackAddress())) {
-      Thread.ofPlatform().daemon().start(() -> receive(server, asked));
-      final CompletableFuture<?> answer =
-          NameOptions.resolver(addressing, () -> List.of(address(server))).resolve("a.b.");
-      final long beginNs = System.nanoTime();
-      assertThrows(ExecutionException.class, () -> answer.get(6, TimeUnit.SECONDS));
-      final long tookMs = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - beginNs);
-      assertTrue(tookMs > 1_500, "a server has 2 s, had " + tookMs + " ms");
-    }
-    assertEquals(types, asked.toString());
-  }
-
-  private static FamilyAddressing family(boolean isEnabled, String range) {
-    return isEnabled ? FamilyAddressing.of(null, Prefix.parse(range)) : FamilyAddressing.DISABLED;
-  }
-
-  private static InetSocketAddress address(DatagramSocket server) {
-    return new InetSocketAddress(server.getLocalAddress(), server.getLocalPort());
-  }
-
-  /** Notes the types of the questions for {@code a.b.}, and answers none. */
-  private static void receive(DatagramSocket server, Set<Integer> types) {
-    final byte[] question = new byte[512];
-    try {
-      while (true) {
-        server.receive(new DatagramPacket(question, question.length));
-        types.add(question[12 + 5] << 8 | question[12 + 5 + 1]);
-      }
-    } catch (IOException closed) {
-      return;
-    }
   }
 
   @Test
@@ -168,9 +111,7 @@ class NameOptionsTest {
     final String refused =
         assertThrows(
                 OptionException.class,
-                () ->
-                    options("--tofqdns-pre-cache", folder.resolve("none").toString())
-                        .context(NODE, NameStore.inMemory(), name -> true))
+                () -> options("--tofqdns-pre-cache", folder.resolve("none").toString()).context())
             .getMessage();
     assertTrue(refused.contains("/none: cannot be read: "), refused);
   }

@@ -16,19 +16,15 @@ import agent.datapath.manager.spec.Prefilter.PrefilterMode;
 import agent.datapath.manager.spec.PrefilterStore;
 import agent.datapath.manager.spec.RedirectProxy;
 import agent.datapath.manager.spec.TcMode;
-import agent.dns.NameStore;
 import agent.dns.proxy.DnsProxyContext;
 import agent.dns.proxy.NameGate;
+import agent.domain.node.NodeContexts;
 import agent.endpoint.state.EndpointOptions;
 import agent.endpoint.state.MutableOption;
 import agent.identity.Identity;
 import agent.identity.LabelFilter;
 import agent.identity.LabelSet;
-import agent.identity.LocalCidrIdentityAllocator;
 import agent.identity.LocalIdentityAllocator;
-import agent.ipam.AddressFamily;
-import agent.ipam.Ipam;
-import agent.ipam.LeaseStore;
 import agent.l7proxy.EscapedSlashes;
 import agent.l7proxy.HttpProxyContext;
 import agent.launcher.options.AgentOption;
@@ -44,7 +40,6 @@ import agent.node.NodeOptions;
 import agent.policy.EnforcementMode;
 import agent.policy.PolicyContext;
 import agent.policy.PolicyEngine;
-import agent.policy.PolicyStore;
 import agent.policy.request.RequestPolicies;
 import agent.types.AddressPair;
 import agent.types.IpAddress;
@@ -88,10 +83,6 @@ class OptionsReachTheirPartsTest {
   private static final Prefix RANGE6 = Prefix.parse("f00d::5:0:0/96");
   private static final NodeAddressing BOTH =
       new NodeAddressing(FamilyAddressing.of(NODE4, RANGE4), FamilyAddressing.of(null, RANGE6));
-  private static final NodeAddressing ONLY_IPV4 =
-      new NodeAddressing(FamilyAddressing.of(NODE4, RANGE4), FamilyAddressing.DISABLED);
-  private static final NodeAddressing ONLY_IPV6 =
-      new NodeAddressing(FamilyAddressing.DISABLED, FamilyAddressing.of(null, RANGE6));
 
   private static final AddressPair OUTSIDE =
       new AddressPair(IpAddress.parse("192.0.2.1"), IpAddress.parse("2001:db8::1"));
@@ -473,11 +464,8 @@ class OptionsReachTheirPartsTest {
     settings.mtu();
     settings.masquerade().rules(BOTH);
     settings.api(settings.events());
-    settings
-        .policy(
-            new LocalIdentityAllocator(), new LocalCidrIdentityAllocator(), PolicyStore.inMemory())
-        .conclude();
-    settings.names().context(BOTH, NameStore.inMemory(), name -> true);
+    settings.policy().identities(new LocalIdentityAllocator()).conclude();
+    settings.names().context().conclude();
     final RedirectProxy redirect = unused(RedirectProxy.class);
     final RequestPolicies policies = unused(RequestPolicies.class);
     settings.proxies().http().redirect(redirect).policies(policies).conclude();
@@ -538,73 +526,26 @@ class OptionsReachTheirPartsTest {
         settings().endpointOptions().toMap().toString());
   }
 
-  @Test
-  void shouldConfigureBothFamiliesWithTheAddressingOfTheNode() {
-    final DatapathContext both = datapath(settings());
-    assertEquals(RANGE4.address().plus(1), both.gateway4());
-    assertEquals(RANGE6.address().plus(1), both.gateway6());
-    assertTrue(both.enableIpv4() && both.enableIpv6());
-
-    final DatapathContext ipv4 =
-        settings().datapath(ONLY_IPV4, Map.of(), Map.of(), true, PrefilterStore.inMemory());
-    assertTrue(ipv4.enableIpv4() && !ipv4.enableIpv6());
-    assertNull(ipv4.gateway6());
-    final DatapathContext ipv6 =
-        settings().datapath(ONLY_IPV6, Map.of(), Map.of(), true, PrefilterStore.inMemory());
-    assertTrue(!ipv6.enableIpv4() && ipv6.enableIpv6());
-    assertNull(ipv6.gateway4());
-  }
-
-  @Test
-  void shouldAllocateFromTheRangesOfTheNodeAndNeverItsOwnAddresses() {
-    final NodeAddressing inside =
-        new NodeAddressing(
-            FamilyAddressing.of(IpAddress.parse("10.5.0.2"), RANGE4),
-            FamilyAddressing.of(IpAddress.parse("f00d::5:0:2"), RANGE6));
-    final Ipam ipam = Ipam.open(settings().ipam(inside, LeaseStore.inMemory(), Runnable::run));
-    assertEquals(List.of(RANGE4, RANGE6), ipam.pools().getFirst().cidrs());
-    final var given = ipam.allocate(AddressFamily.BOTH, "x", null, false);
-    assertEquals("10.5.0.3", given.ipv4().orElseThrow().address().toString());
-    assertEquals("10.5.0.1", given.ipv4().orElseThrow().gateway().toString());
-    assertEquals("f00d::5:0:3", given.ipv6().orElseThrow().address().toString());
-    assertEquals("f00d::5:0:1", given.ipv6().orElseThrow().gateway().toString());
-  }
-
-  @Test
-  void shouldUseTheStoresThatItIsGiven() {
-    final LeaseStore leases = LeaseStore.inMemory();
-    Ipam.open(settings().ipam(BOTH, leases, Runnable::run))
-        .allocate(AddressFamily.IPV4, "kept", null, false);
-    assertEquals("kept", leases.load().getFirst().owner());
-    final PrefilterStore prefilter = PrefilterStore.inMemory();
-    assertEquals(
-        prefilter, settings().datapath(BOTH, Map.of(), Map.of(), true, prefilter).prefilterStore());
-  }
-
   private static Settings settings(String... arguments) {
     return new Settings(OptionValues.read(List.of(arguments), Map.of()));
   }
 
   private static DatapathContext datapath(Settings settings) {
     return settings.datapath(
-        BOTH, Map.of("eth7", 7), Map.of("eth7", OUTSIDE), true, PrefilterStore.inMemory());
+        new NodeContexts(BOTH, Map.of("eth7", 7), Map.of("eth7", OUTSIDE)),
+        true,
+        PrefilterStore.inMemory());
   }
 
   private static PolicyEngine engine(Settings settings) {
-    return PolicyEngine.open(
-        settings.policy(
-            new LocalIdentityAllocator(),
-            new LocalCidrIdentityAllocator(),
-            PolicyStore.inMemory()));
+    return PolicyEngine.open(settings.policy().identities(new LocalIdentityAllocator()));
   }
 
   /** Returns the entries of an endpoint that no rule allows anything. */
   private static List<PolicyEntry> entries(Settings settings) {
     final LocalIdentityAllocator identities = new LocalIdentityAllocator();
     final Identity web = identities.acquire(LabelSet.parse("labels", List.of("app=web"))).join();
-    final PolicyEngine engine =
-        PolicyEngine.open(
-            settings.policy(identities, new LocalCidrIdentityAllocator(), PolicyStore.inMemory()));
+    final PolicyEngine engine = PolicyEngine.open(settings.policy().identities(identities));
     engine.endpointSet(1, web, List.of());
     return engine.policyOf(1).orElseThrow().entries();
   }
@@ -620,15 +561,5 @@ class OptionsReachTheirPartsTest {
 
   private static String option(Settings settings, MutableOption option) {
     return settings.endpointOptions().toMap().get(option.optionName());
-  }
-
-  @Test
-  void shouldGiveLeasesOfTheFamiliesOfTheNode() {
-    for (final NodeAddressing one : List.of(ONLY_IPV4, ONLY_IPV6)) {
-      final Ipam ipam = Ipam.open(settings().ipam(one, LeaseStore.inMemory(), Runnable::run));
-      final var given = ipam.allocate(AddressFamily.BOTH, "x", null, false);
-      assertEquals(one.ipv4().enabled(), given.ipv4().isPresent());
-      assertEquals(one.ipv6().enabled(), given.ipv6().isPresent());
-    }
   }
 }

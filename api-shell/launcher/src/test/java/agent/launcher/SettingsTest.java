@@ -5,8 +5,10 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.datapath.manager.spec.DatapathContext;
 import agent.datapath.manager.spec.PrefilterStore;
 import agent.domain.node.HostName;
+import agent.domain.node.NodeContexts;
 import agent.identity.LabelSet;
 import agent.launcher.options.OptionException;
 import agent.launcher.options.OptionValues;
@@ -210,13 +212,11 @@ class SettingsTest {
 
   @Test
   void shouldServeOneFamilyAlone() {
-    assertTrue(
+    final DatapathContext ipv4 =
         settings()
-            .datapath(ADDRESSING, Map.of(), Map.of(), true, PrefilterStore.inMemory())
-            .enableIpv4());
-    assertFalse(
-        settings()
-            .datapath(ADDRESSING, Map.of(), Map.of(), true, PrefilterStore.inMemory())
-            .enableIpv6());
+            .datapath(
+                new NodeContexts(ADDRESSING, Map.of(), Map.of()), true, PrefilterStore.inMemory());
+    assertTrue(ipv4.enableIpv4());
+    assertFalse(ipv4.enableIpv6());
   }
 }

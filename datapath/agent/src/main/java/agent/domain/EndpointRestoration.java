@@ -9,7 +9,7 @@ import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
 /** Restores the endpoints of the previous run, and logs the result. */
-public final class EndpointRestoration {
+final class EndpointRestoration {
   private static final Logger LOGGER = LogManager.getLogger(EndpointRestoration.class);
 
   private EndpointRestoration() {}
@@ -18,7 +18,7 @@ public final class EndpointRestoration {
    * Starts the restoration, which goes on while the API is served; returns when the endpoints of
    * the previous run are known. It has no deadline: their programs and maps are pinned and enforce.
    */
-  public static void begin(DatapathManager datapath, EndpointConductor conductor)
+  static void begin(DatapathManager datapath, EndpointConductor conductor)
       throws InterruptedException {
     conductor
         .restore()

@@ -8,11 +8,11 @@ import java.util.HashMap;
 import java.util.Map;
 
 /** The identities of single addresses in the ipcache of the kernel, from the previous run. */
-public final class FormerNumbers {
+final class FormerNumbers {
   private FormerNumbers() {}
 
   /** Reads them: those of names keep them, so that no address has the number of another one. */
-  public static Map<Prefix, Integer> read(IpcacheProxy ipcache) {
+  static Map<Prefix, Integer> read(IpcacheProxy ipcache) {
     final Map<Prefix, Integer> numbers = new HashMap<>();
     for (final IpcacheEntry entry : ipcache.read().join()) {
       if (entry.identity() >= Identity.LOCAL_MIN && entry.prefix().isSingleAddress()) {

@@ -13,16 +13,15 @@ import java.util.stream.Collectors;
  * Notifies the owners of what is kept by the id of an endpoint that the endpoint is removed, before
  * another one can have its id. Called by the thread of the endpoints.
  */
-public final class RemovedEndpoints implements Consumer<EndpointSnapshot> {
+final class RemovedEndpoints implements Consumer<EndpointSnapshot> {
   private final List<IntConsumer> owners;
 
-  /** Creates what notifies these owners. */
-  public RemovedEndpoints(IntConsumer... owners) {
+  RemovedEndpoints(IntConsumer... owners) {
     this.owners = List.of(owners);
   }
 
   /** Returns the ids of the endpoints that there are. */
-  public static Set<Integer> present(Endpoints endpoints) {
+  static Set<Integer> present(Endpoints endpoints) {
     return endpoints.list(List.of()).stream().map(EndpointSnapshot::id).collect(Collectors.toSet());
   }
 

@@ -12,7 +12,7 @@ import org.apache.logging.log4j.Logger;
  * Threads that write state files. Files that are synced at the same time share a commit of the file
  * system's journal, so that a group of them takes about as long as one.
  */
-public final class StateWriters implements Executor, AutoCloseable {
+final class StateWriters implements Executor, AutoCloseable {
   private static final Logger LOGGER = LogManager.getLogger(StateWriters.class);
   private static final int THREADS = 8;
   private static final long IDLE_SEC = 5;
@@ -23,8 +23,7 @@ public final class StateWriters implements Executor, AutoCloseable {
       new ThreadPoolExecutor(
           THREADS, THREADS, IDLE_SEC, TimeUnit.SECONDS, new LinkedBlockingQueue<>(), this::thread);
 
-  /** Creates the threads, each of which starts with its first write. */
-  public StateWriters() {
+  StateWriters() {
     threads.allowCoreThreadTimeOut(true);
   }
 

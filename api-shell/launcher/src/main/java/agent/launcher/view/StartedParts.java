@@ -3,6 +3,7 @@ package agent.launcher.view;
 import agent.contract.daemon.DaemonStatusModel;
 import agent.datapath.manager.DatapathManager;
 import agent.dns.Names;
+import agent.domain.AgentDomain;
 import agent.domain.PeriodicController;
 import agent.endpoint.DaemonConfiguration;
 import agent.endpoint.Endpoints;
@@ -58,4 +59,30 @@ public record StartedParts(
       new StartedParts(
           null, null, null, null, null, null, null, null, null, null, null, null, null, null,
           List.of());
+
+  /**
+   * Returns the parts of a daemon whose domain has started.
+   *
+   * @param subscribers counts the subscribers of live events
+   * @param proxies reads what proxies listen, and what goes through them
+   */
+  public static StartedParts of(
+      AgentDomain domain, IntSupplier subscribers, Supplier<DaemonStatusModel.Proxy> proxies) {
+    return new StartedParts(
+        domain.addressing(),
+        domain::inventory,
+        domain.nodes(),
+        domain::routing,
+        domain::masquerading,
+        domain.ipam(),
+        domain.datapath(),
+        subscribers,
+        domain.endpoints(),
+        domain.policy(),
+        domain.services(),
+        domain.names(),
+        proxies,
+        domain.configuration(),
+        domain.controllers());
+  }
 }

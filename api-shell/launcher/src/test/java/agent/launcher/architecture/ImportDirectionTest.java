@@ -329,6 +329,7 @@ class ImportDirectionTest {
         new ClassFileImporter()
             .withImportOption(ImportOption.Predefined.DO_NOT_INCLUDE_TESTS)
             .withImportOption(location -> !location.contains("/agent/testkit/"))
+            .withImportOption(location -> !location.contains("-tests.jar")) // of other modules
             .importPackages("agent");
 
     private MainClasses() {}

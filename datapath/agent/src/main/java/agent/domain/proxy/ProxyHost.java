@@ -1,6 +1,10 @@
 package agent.domain.proxy;
 
+import agent.datapath.manager.spec.NodeRedirects;
+import agent.dns.proxy.NameGate;
+import agent.identity.IdentityAllocator;
 import agent.maps.layout.RedirectKind;
+import agent.policy.PolicyFeed;
 import java.io.IOException;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
@@ -8,6 +12,21 @@ import java.util.function.Consumer;
 
 /** Where the proxies run. */
 public interface ProxyHost extends AutoCloseable {
+  /** Creates the host of the proxies of a node. */
+  @FunctionalInterface
+  interface Factory {
+    /**
+     * Creates the host without starting a proxy.
+     *
+     * @param redirect the flows
+     * @param policies the rules
+     * @param gate what answers with addresses wait for
+     * @param identities the labels of identities
+     */
+    ProxyHost create(
+        NodeRedirects redirect, PolicyFeed policies, NameGate gate, IdentityAllocator identities);
+  }
+
   /**
    * Starts a proxy, or does nothing where it runs.
    *
