@@ -37,6 +37,7 @@ public final class DesiredTable {
   private static final int WRITTEN = 1 << 8;
   private static final int DEFERRED = 1 << 9;
   private static final int USED = 1 << 10;
+  private static final int REFUSED = 1 << 11;
 
   private final TargetMap map;
   private final MapFaults faults;
@@ -81,7 +82,7 @@ public final class DesiredTable {
     this.realization = realization;
     keyBytes = map.keyBytes();
     valueBytes = map.valueBytes();
-    final int bytes = KEY + keyBytes + valueBytes + (sources + 1) * (Integer.BYTES + valueBytes);
+    final int bytes = KEY + keyBytes + valueBytes + sources * (Integer.BYTES + valueBytes);
     stride = bytes + Long.BYTES - 1 & -Long.BYTES;
     wanted = OffHeap.allocate(valueBytes);
     comparison = new TableComparison(this);
@@ -135,8 +136,7 @@ public final class DesiredTable {
     }
     if ((state(row) & SOURCES) == 0) {
       set(row, RESTORED);
-      restored++;
-      part(row).putBytes(source(row, 0) + Integer.BYTES, value, 0, valueBytes);
+      restored++; // its value is that which the map holds
     }
   }
 
@@ -147,7 +147,7 @@ public final class DesiredTable {
    */
   int put(int source, int owner, DirectBuffer key, DirectBuffer value) {
     final int row = rowFor(key);
-    final int at = source(row, source + 1);
+    final int at = source(row, source);
     final UnsafeBuffer part = part(row);
     part.putInt(at, owner);
     part.putBytes(at + Integer.BYTES, value, 0, valueBytes);
@@ -168,7 +168,7 @@ public final class DesiredTable {
     }
     final int bit = RESTORED << source + 1;
     if (has(row, bit)) {
-      if (part(row).getInt(source(row, source + 1)) != owner) {
+      if (part(row).getInt(source(row, source)) != owner) {
         return -1;
       }
       clear(row, bit);
@@ -178,7 +178,7 @@ public final class DesiredTable {
   }
 
   private int touched(int row) {
-    if (isRealized(row) && !has(row, DEFERRED)) {
+    if (isSettled(row) && !has(row, DEFERRED)) {
       return -1;
     }
     part(row).putLong(at(row) + REVISION, revision);
@@ -222,10 +222,12 @@ public final class DesiredTable {
       return null;
     }
     final int strongest = Integer.SIZE - 1 - Integer.numberOfLeadingZeros(present);
-    wanted.putBytes(0, part(row), source(row, strongest) + Integer.BYTES, valueBytes);
-    if (strongest > 0) {
-      realization.refine(strongest - 1, key(row), wanted);
+    if (strongest == 0) {
+      wanted.putBytes(0, part(row), at(row) + KEY + keyBytes, valueBytes);
+      return wanted;
     }
+    wanted.putBytes(0, part(row), source(row, strongest - 1) + Integer.BYTES, valueBytes);
+    realization.refine(strongest - 1, key(row), wanted);
     return wanted;
   }
 
@@ -238,6 +240,11 @@ public final class DesiredTable {
   boolean isRealized(int row) {
     final DirectBuffer value = wanted(row);
     return value == null ? !has(row, WRITTEN) : has(row, WRITTEN) && isWritten(row, value);
+  }
+
+  /** Returns whether a row is realized, and its last write or deletion was not refused. */
+  boolean isSettled(int row) {
+    return !has(row, REFUSED) && isRealized(row);
   }
 
   private boolean isWritten(int row, DirectBuffer value) {
@@ -263,11 +270,24 @@ public final class DesiredTable {
   void written(int row, DirectBuffer value) {
     part(row).putBytes(at(row) + KEY + keyBytes, value, 0, valueBytes);
     set(row, WRITTEN);
+    clear(row, REFUSED);
   }
 
   /** Notes that the map holds nothing for a row. */
   void deleted(int row) {
-    clear(row, WRITTEN);
+    clear(row, WRITTEN | REFUSED);
+  }
+
+  /**
+   * Notes that the map has refused a write of a row. Who follows the writes of the map still takes
+   * the value for a desired one, until the row is written or deleted.
+   */
+  void refused(int row) {
+    set(row, REFUSED);
+  }
+
+  boolean isRefused(int row) {
+    return has(row, REFUSED);
   }
 
   boolean isDeferred(int row) {

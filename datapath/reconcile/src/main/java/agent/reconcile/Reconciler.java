@@ -314,6 +314,9 @@ public final class Reconciler implements Work {
           }
           allowance--;
           add(added, packed);
+          if (phase == Phase.APPLY) {
+            return false;
+          }
         }
       }
       cursor = 0;
@@ -330,10 +333,12 @@ public final class Reconciler implements Work {
       if (added.held(row) == null) {
         added.freeUnused(row);
       }
-    } else if (!added.isRealized(row)) {
+    } else if (!added.isSettled(row)) {
       final RuntimeException before = refused.before(added, row);
       final RuntimeException refusal = before == null ? update(added, row) : before;
-      if (refusal != null) {
+      if (refusal != null && before == null && current.changes.replaces(refusal)) {
+        begin(Phase.APPLY);
+      } else if (refusal != null) {
         note(added, packed, refusal);
       }
     }
@@ -354,6 +359,7 @@ public final class Reconciler implements Work {
     final MutableDirectBuffer value = updated.wanted(row);
     final int result = updated.map().update(updated.key(row), value);
     if (result < 0) {
+      updated.refused(row);
       return updated.map().failure("update", updated.map().text(updated.key(row)), result);
     }
     updated.realization().onWritten(updated.key(row), updated.held(row), value);
@@ -388,14 +394,17 @@ public final class Reconciler implements Work {
     if (!removed.isUsed(row) || removed.isWanted(row)) {
       return null;
     }
-    if (removed.held(row) != null) {
+    if (removed.held(row) != null || removed.isRefused(row)) {
       allowance -= CHANGES_PER_STEP / WRITES_PER_STEP;
       removed.comparison().beforeDelete(removed.key(row));
       final int result = removed.map().delete(removed.key(row));
       if (result < 0 && result != -Errno.ENOENT) {
+        removed.refused(row);
         return removed.map().failure("delete", removed.map().text(removed.key(row)), result);
       }
-      removed.realization().onWritten(removed.key(row), removed.held(row), null);
+      if (removed.held(row) != null) {
+        removed.realization().onWritten(removed.key(row), removed.held(row), null);
+      }
       removed.deleted(row);
     }
     removed.freeUnused(row);
@@ -464,6 +473,6 @@ public final class Reconciler implements Work {
     if (!retried.isWanted(row)) {
       return remove(retried, row);
     }
-    return retried.isRealized(row) ? null : update(retried, row);
+    return retried.isSettled(row) ? null : update(retried, row);
   }
 }

@@ -9,4 +9,14 @@ public interface TableChanges {
    * @return whether there are more
    */
   boolean apply(Batch batch, int limit);
+
+  /**
+   * Answers a refused write, before the removals of the change.
+   *
+   * @return true where {@link #apply} has further changes instead, such as those that restore what
+   *     was before; false where the write is to be retried, and fails the change
+   */
+  default boolean replaces(RuntimeException refusal) {
+    return false;
+  }
 }

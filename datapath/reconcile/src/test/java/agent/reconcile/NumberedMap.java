@@ -4,6 +4,7 @@ import agent.bindings.Errno;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.TreeSet;
 import java.util.function.BiConsumer;
 import org.agrona.DirectBuffer;
 import org.agrona.MutableDirectBuffer;
@@ -19,6 +20,10 @@ final class NumberedMap implements TargetMap {
   final int[] values;
   final boolean[] held;
   final List<String> log = new ArrayList<>();
+
+  /** Refused writes that were neither repeated nor given up: what a mirror shows as desired. */
+  final TreeSet<Integer> unrealised = new TreeSet<>();
+
   private final String name;
   private final UnsafeBuffer key = new UnsafeBuffer(new byte[8]);
   private final UnsafeBuffer value = new UnsafeBuffer(new byte[4]);
@@ -71,8 +76,10 @@ final class NumberedMap implements TargetMap {
   public int update(DirectBuffer written, DirectBuffer to) {
     final int number = written.getInt(4);
     if (number == refused || !held[number] && size >= room) {
+      unrealised.add(number);
       return -Errno.ENOSPC;
     }
+    realised(number);
     note("+", number, to.getInt(0));
     set(number, to.getInt(0));
     return 0;
@@ -86,12 +93,19 @@ final class NumberedMap implements TargetMap {
   @Override
   public int delete(DirectBuffer deleted) {
     final int number = deleted.getInt(4);
+    realised(number);
     if (!held[number]) {
       return -Errno.ENOENT;
     }
     note("-", number, 0);
     unset(number);
     return 0;
+  }
+
+  private void realised(int number) {
+    if (!unrealised.isEmpty()) {
+      unrealised.remove(number);
+    }
   }
 
   private void note(String what, int number, int to) {

@@ -11,6 +11,7 @@ import agent.testkit.HeapAllocation;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.agrona.DirectBuffer;
 import org.agrona.MutableDirectBuffer;
@@ -368,6 +369,111 @@ class ReconcilerTest {
     bench.elapse(100);
     assertEquals("1=10", other.entries());
     assertEquals("1=10", map.entries());
+  }
+
+  /** A mirror shows a refused entry until the map has it, or no source wants it any more. */
+  @Test
+  void shouldGiveUpARefusedEntryThatIsNoLongerWanted() {
+    final DesiredTable table = bench.table(map, 0);
+    bench.change(batch -> bench.put(batch, table, WEAK, 1, 10));
+    map.room = 1;
+    bench.change(batch -> bench.put(batch, table, WEAK, 2, 20));
+    map.refused = 1;
+    bench.change(batch -> bench.put(batch, table, WEAK, 1, 11));
+    assertEquals(Set.of(1, 2), map.unrealised);
+    bench.change(batch -> bench.remove(batch, table, WEAK, 2));
+    assertEquals(Set.of(1), map.unrealised);
+    map.refused = -1;
+    map.takeLog();
+    bench.change(batch -> bench.put(batch, table, WEAK, 1, 10));
+    assertEquals(List.of("+a1=11", "+a1=10"), map.takeLog(), "retried before the change");
+    map.refused = 1;
+    bench.change(batch -> bench.put(batch, table, WEAK, 1, 12));
+    bench.change(batch -> bench.put(batch, table, WEAK, 1, 10));
+    assertEquals(Set.of(1), map.unrealised, "its listener knows the refused value");
+    map.refused = -1;
+    bench.elapse(10_000);
+    assertEquals(Set.of(), map.unrealised);
+    assertEquals("1=10", map.entries());
+    assertEquals(Map.of(), bench.faults);
+  }
+
+  /** Puts three entries, and others where one is refused. */
+  private final class Replaced implements TableChanges {
+    final DesiredTable first;
+    final DesiredTable second;
+    int refusals;
+
+    Replaced(DesiredTable first, DesiredTable second) {
+      this.first = first;
+      this.second = second;
+    }
+
+    @Override
+    public boolean apply(Batch batch, int limit) {
+      if (refusals == 0) {
+        bench.put(batch, first, WEAK, 1, 11);
+        bench.put(batch, first, WEAK, 2, 20);
+        bench.put(batch, second, WEAK, 3, 30);
+        bench.remove(batch, second, WEAK, 4);
+      } else {
+        bench.put(batch, first, WEAK, 1, 10);
+        bench.remove(batch, first, WEAK, 2);
+        bench.remove(batch, second, WEAK, 3);
+        bench.put(batch, second, WEAK, 4, 40);
+      }
+      return false;
+    }
+
+    @Override
+    public boolean replaces(RuntimeException refusal) {
+      return refusals++ == 0;
+    }
+
+    String answer() {
+      bench.reconciler.submit(
+          this, failure -> bench.answers.add(failure == null ? "in force" : failure.getMessage()));
+      bench.run();
+      return bench.answers.removeLast();
+    }
+  }
+
+  /** Nothing is removed before, and nothing is left of what was written. */
+  @Test
+  void shouldReplaceAChangeThatIsRefused() {
+    final NumberedMap other = new NumberedMap("b", 10);
+    final DesiredTable first = bench.table(map, 0);
+    final DesiredTable second = bench.table(other, 1);
+    bench.change(batch -> bench.put(batch, first, WEAK, 1, 10));
+    bench.change(batch -> bench.put(batch, second, WEAK, 4, 40));
+    map.takeLog();
+    other.takeLog();
+    other.refused = 3;
+    assertEquals("in force", new Replaced(first, second).answer());
+    assertEquals(List.of("+a1=11", "+a2=20", "+a1=10", "-a2"), map.takeLog());
+    assertEquals(List.of(), other.takeLog());
+    assertEquals(Set.of(), other.unrealised);
+    assertEquals(Map.of(), bench.faults);
+    other.refused = -1;
+    assertEquals("in force", new Replaced(first, second).answer());
+    assertEquals("1=11 2=20", map.entries());
+    assertEquals("3=30", other.entries());
+  }
+
+  @Test
+  void shouldRetryWhatIsRefusedOfTheReplacement() {
+    final DesiredTable table = bench.table(map, 0);
+    final DesiredTable second = bench.table(new NumberedMap("b", 10), 1);
+    bench.change(batch -> bench.put(batch, table, WEAK, 1, 10));
+    map.refused = 1;
+    final Replaced change = new Replaced(table, second);
+    assertEquals("map a: update (a1): ENOSPC", change.answer());
+    assertEquals(Set.of("entries of map a", "entries of map b"), bench.faults.keySet());
+    map.refused = -1;
+    bench.elapse(10_000);
+    assertEquals("1=10", map.entries());
+    assertEquals(Set.of(), map.unrealised);
+    assertEquals(Map.of(), bench.faults);
   }
 
   @Test
