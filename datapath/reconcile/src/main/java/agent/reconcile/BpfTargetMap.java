@@ -1,6 +1,7 @@
 package agent.reconcile;
 
 import agent.bindings.MapFlag;
+import agent.bindings.MapType;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.EntryBuffer;
 import agent.maps.kernel.MapCursor;
@@ -8,18 +9,23 @@ import java.util.function.BiConsumer;
 import org.agrona.DirectBuffer;
 import org.agrona.MutableDirectBuffer;
 
-/** A map of the kernel with keys, such as a hash or a trie. */
+/**
+ * A map of the kernel with keys, such as a hash or a trie, or an array, in which an entry of zeros
+ * stands for none.
+ */
 public final class BpfTargetMap implements TargetMap {
   /** A batch of a trie of 16,000 prefixes takes about 50 microseconds. */
   private static final int BATCH = 64;
 
   private final BpfMap map;
+  private final boolean isArray;
   private final EntryBuffer entry;
   private final MapCursor cursor = new MapCursor(BATCH);
 
   /** Creates access to an open map. */
   public BpfTargetMap(BpfMap map) {
     this.map = map;
+    isArray = map.definition().spec().type() == MapType.ARRAY;
     entry = new EntryBuffer(map);
   }
 
@@ -39,13 +45,18 @@ public final class BpfTargetMap implements TargetMap {
   }
 
   @Override
+  public int maxEntries() {
+    return map.maxEntries();
+  }
+
+  @Override
   public int update(DirectBuffer key, DirectBuffer value) {
     return write(key, value, MapFlag.ANY);
   }
 
   @Override
   public int insert(DirectBuffer key, DirectBuffer value) {
-    return write(key, value, MapFlag.NO_EXIST);
+    return write(key, value, isArray ? MapFlag.ANY : MapFlag.NO_EXIST);
   }
 
   private int write(DirectBuffer key, DirectBuffer value, long flags) {
@@ -57,6 +68,10 @@ public final class BpfTargetMap implements TargetMap {
   @Override
   public int delete(DirectBuffer key) {
     entry.key().putBytes(0, key, 0, map.keySize());
+    if (isArray) {
+      entry.value().setMemory(0, map.valueSize(), (byte) 0);
+      return map.update(entry, MapFlag.ANY);
+    }
     return map.delete(entry);
   }
 

@@ -54,6 +54,7 @@ public final class DesiredTable {
   private final TableComparison comparison;
   private UnsafeBuffer[] parts = {};
   private int rows;
+  private int size;
   private int free = -1;
   private int restored;
   private int complete;
@@ -192,7 +193,7 @@ public final class DesiredTable {
   }
 
   /** Returns whether entries of the previous run are still desired. */
-  boolean hasRestored() {
+  public boolean hasRestored() {
     return restored > 0;
   }
 
@@ -206,8 +207,13 @@ public final class DesiredTable {
     return true;
   }
 
+  /** Returns whether the map has room for so many entries that it neither holds nor is to hold. */
+  public boolean hasRoomFor(int entries) {
+    return size + entries <= map.maxEntries();
+  }
+
   /** Returns the number of rows, with those that are not used. */
-  int rows() {
+  public int rows() {
     return rows;
   }
 
@@ -215,8 +221,13 @@ public final class DesiredTable {
     return has(row, USED);
   }
 
+  /** Returns whether a row is used and a source has an entry of this owner for it. */
+  public boolean isOf(int row, int source, int owner) {
+    return has(row, RESTORED << source + 1) && part(row).getInt(source(row, source)) == owner;
+  }
+
   /** Returns what the map is to hold for a row, or null for nothing; valid until the next call. */
-  MutableDirectBuffer wanted(int row) {
+  public MutableDirectBuffer wanted(int row) {
     final int present = state(row) & SOURCES;
     if (present == 0) {
       return null;
@@ -252,13 +263,13 @@ public final class DesiredTable {
   }
 
   /** Returns the key of a row; valid until the next call. */
-  MutableDirectBuffer key(int row) {
+  public MutableDirectBuffer key(int row) {
     keyView.wrap(part(row), at(row) + KEY, keyBytes);
     return keyView;
   }
 
   /** Returns what the map holds for a row, or null; valid until the next call. */
-  MutableDirectBuffer held(int row) {
+  public MutableDirectBuffer held(int row) {
     if (!has(row, WRITTEN)) {
       return null;
     }
@@ -310,6 +321,7 @@ public final class DesiredTable {
       part(row).putInt(at(row) + STATE, 0);
       part(row).putInt(at(row) + ROUND, free);
       free = row;
+      size--;
     }
   }
 
@@ -328,7 +340,7 @@ public final class DesiredTable {
   }
 
   /** Returns the row of a key, or -1. */
-  int find(DirectBuffer key) {
+  public int find(DirectBuffer key) {
     int row = index.first(hash(key, keyBytes));
     while (row >= 0 && !areEqual(part(row), at(row) + KEY, key, keyBytes)) {
       row = index.next();
@@ -349,6 +361,7 @@ public final class DesiredTable {
     part.putInt(at + STATE, USED);
     part.putBytes(at + KEY, key, 0, keyBytes);
     index.add(hash(key, keyBytes), row);
+    size++;
     return row;
   }
 

@@ -18,6 +18,11 @@ public interface TargetMap {
   /** Returns the length of a value, a multiple of 4. */
   int valueBytes();
 
+  /** Returns the largest number of entries. */
+  default int maxEntries() {
+    return Integer.MAX_VALUE;
+  }
+
   /** Writes an entry, whether there is one of the key or not. */
   int update(DirectBuffer key, DirectBuffer value);
 

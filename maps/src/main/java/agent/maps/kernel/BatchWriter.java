@@ -26,8 +26,6 @@ public final class BatchWriter {
   private final MemorySegment count;
   private final UnsafeBuffer keys;
   private final UnsafeBuffer values;
-  private final UnsafeBuffer key = new UnsafeBuffer(0, 0);
-  private final UnsafeBuffer value = new UnsafeBuffer(0, 0);
   private int size;
   private int done;
   private boolean batches = true;
@@ -63,22 +61,6 @@ public final class BatchWriter {
     return size * map.copiedValueSize();
   }
 
-  /** Returns how many entries are added and not written or deleted yet. */
-  public int size() {
-    return size;
-  }
-
-  /** Returns how many entries the last write or delete did; it failed at the next one. */
-  public int done() {
-    return done;
-  }
-
-  /** Returns a key by the order in which it was added, until the next entry is encoded. */
-  public UnsafeBuffer key(int index) {
-    key.wrap(keySegment.address() + (long) index * map.keySize(), map.keySize());
-    return key;
-  }
-
   /** Adds the entry that the caller has encoded; returns true if the buffer is now full. */
   public boolean add() {
     return ++size == capacity;
@@ -101,28 +83,6 @@ public final class BatchWriter {
    */
   public int writeAll() {
     return runInBulk(true);
-  }
-
-  /**
-   * As {@link #writeAll}, and the listener of the map learns of each entry: for few entries of a
-   * map that has readers, or whose refused writes are shown.
-   */
-  public int writeEach() {
-    final MapWriteListener listener = map.writeListener();
-    final int result = run(true);
-    for (int i = 0; i < done; i++) {
-      listener.onUpdate(map, key(i), value(i), 0);
-    }
-    if (result < 0) {
-      listener.onUpdate(map, key(done), value(done), result);
-    }
-    return result;
-  }
-
-  private UnsafeBuffer value(int index) {
-    final int length = map.copiedValueSize();
-    value.wrap(valueSegment.address() + (long) index * length, length);
-    return value;
   }
 
   /**

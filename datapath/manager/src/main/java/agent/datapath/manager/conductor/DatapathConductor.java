@@ -2,6 +2,11 @@ package agent.datapath.manager.conductor;
 
 import agent.conductor.ConductorAgent;
 import agent.reconcile.Reconciler;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.function.IntSupplier;
 import org.agrona.concurrent.NanoClock;
 
@@ -15,6 +20,8 @@ import org.agrona.concurrent.NanoClock;
  */
 public final class DatapathConductor extends ConductorAgent {
   private final IntSupplier reconcile;
+  private final NanoClock clock;
+  private final List<Reconciler> reconcilers = new ArrayList<>();
   private final Reconciler reconciler;
 
   /**
@@ -25,18 +32,63 @@ public final class DatapathConductor extends ConductorAgent {
   public DatapathConductor(NanoClock clock, IntSupplier reconcile) {
     super("dp-conductor", clock);
     this.reconcile = reconcile;
-    reconciler = new Reconciler(clock);
-    beginHere(reconciler);
+    this.clock = clock;
+    reconciler = newReconciler();
+  }
+
+  /**
+   * Returns a further reconciler, which this agent's thread steps in turn with the others: its
+   * changes do not wait for theirs. Before the thread is started.
+   */
+  public Reconciler newReconciler() {
+    final Reconciler added = new Reconciler(clock);
+    reconcilers.add(added);
+    beginHere(added);
+    return added;
   }
 
   /** Ends the next park after so long at the latest, or when an entry is to be retried. */
   public void parkAtMost(long nanoseconds) {
-    idleStrategy().parkAtMost(Math.min(nanoseconds, reconciler.pauseNs()));
+    long pauseNs = nanoseconds;
+    for (int i = 0; i < reconcilers.size(); i++) {
+      pauseNs = Math.min(pauseNs, reconcilers.get(i).pauseNs());
+    }
+    idleStrategy().parkAtMost(pauseNs);
   }
 
-  /** Returns the reconciler, which this agent's thread steps. */
+  /** Returns the reconciler of the ipcache. */
   public Reconciler reconciler() {
     return reconciler;
+  }
+
+  /**
+   * Submits changes of desired entries; for any thread.
+   *
+   * @param submission executed on this agent's thread; returns what completes there when the
+   *     changes are in force
+   * @return completed as that, and exceptionally with the translated exception
+   */
+  public <T> CompletableFuture<T> change(Callable<CompletableFuture<T>> submission) {
+    final CompletableFuture<T> answer = new CompletableFuture<>();
+    submit(submission)
+        .whenComplete(
+            (submitted, refusal) -> {
+              if (refusal != null) {
+                answer.completeExceptionally(refusal);
+              } else {
+                submitted.whenComplete((result, failure) -> answer(answer, result, failure));
+              }
+            });
+    return answer;
+  }
+
+  private <T> void answer(CompletableFuture<T> answer, T result, Throwable failure) {
+    if (failure == null) {
+      answer.complete(result);
+    } else {
+      answer.completeExceptionally(
+          translate(failure instanceof CompletionException ? failure.getCause() : failure));
+    }
   }
 
   @Override

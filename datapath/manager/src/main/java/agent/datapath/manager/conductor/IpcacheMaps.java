@@ -2,6 +2,7 @@ package agent.datapath.manager.conductor;
 
 import agent.conductor.Repairs;
 import agent.datapath.manager.guard.Check;
+import agent.datapath.manager.guard.ComparedTables;
 import agent.datapath.manager.guard.KernelFaults;
 import agent.datapath.manager.spec.IpcacheEntry;
 import agent.datapath.manager.spec.IpcacheProxy;
@@ -55,7 +56,7 @@ public final class IpcacheMaps implements IpcacheProxy {
   private final TargetMap map6;
   private final DesiredTable table4;
   private final DesiredTable table6;
-  private final Comparison comparison;
+  private final Check comparison;
 
   /** Changes that a full queue of commands did not take: the next ones follow them. */
   private final Queue<List<IpcacheChange>> unsent = new ConcurrentLinkedQueue<>();
@@ -97,7 +98,8 @@ public final class IpcacheMaps implements IpcacheProxy {
     this.map6 = map6;
     table4 = table(map4, new IpcacheRealization(true, node, verdicts), faults);
     table6 = table(map6, new IpcacheRealization(false, node, verdicts), faults);
-    comparison = new Comparison(new PeriodicComparison(List.of(table4, table6), repairs));
+    comparison =
+        new ComparedTables("ipcache", new PeriodicComparison(List.of(table4, table6), repairs));
   }
 
   /** No prefix refers to another one: both maps have one rank. */
@@ -254,26 +256,5 @@ public final class IpcacheMaps implements IpcacheProxy {
         found.identity(),
         found.endpointId(),
         (found.flags() & IpcacheFlag.HOST.number()) != 0);
-  }
-
-  private record Comparison(PeriodicComparison comparison) implements Check {
-    @Override
-    public Progress step(long nowNs) {
-      final int repaired = comparison.step();
-      if (repaired == PeriodicComparison.END_OF_ROUND) {
-        return Progress.DONE;
-      }
-      return repaired == 0 ? Progress.COMPARED : Progress.REPAIRED;
-    }
-
-    @Override
-    public void close() {
-      comparison.close();
-    }
-
-    @Override
-    public String toString() {
-      return "ipcache";
-    }
   }
 }

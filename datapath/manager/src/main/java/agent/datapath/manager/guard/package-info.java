@@ -13,9 +13,9 @@
  * names all of them, also those that the kernel holds already, and each change follows. The tables
  * of the domain belong to other threads, and the mirrors are caches that open late and read the
  * kernel, which is what is in doubt here. A prefix of the prefilter is looked up in the list in
- * force. The ipcache is in tables of {@code datapath/reconcile}, which compares it. Not compared
- * are maps that programs write (conntrack, fragments, counters, events); a test changes an entry of
- * every other map.
+ * force. The ipcache and the services are in tables of {@code datapath/reconcile}, which compares
+ * them: {@link agent.datapath.manager.guard.ComparedTables}. Not compared are maps that programs
+ * write (conntrack, fragments, counters, events); a test changes an entry of every other map.
  *
  * <p>A fault stays until a comparison finds no difference any more; a repair is counted in {@link
  * agent.conductor.Repairs} and logged with what was found.

@@ -52,11 +52,6 @@ final class AliasTable {
     }
   }
 
-  /** Returns the number of columns, which is that of the choices. */
-  int columns() {
-    return other.length;
-  }
-
   /** Returns the choice above the threshold of a column. */
   int other(int column) {
     return other[column];

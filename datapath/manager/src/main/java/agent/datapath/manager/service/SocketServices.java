@@ -9,14 +9,19 @@ import agent.datapath.manager.attach.SocketAttachments;
 import agent.datapath.manager.conductor.DatapathConductor;
 import agent.datapath.manager.conductor.EndpointEntries;
 import agent.datapath.manager.guard.Check;
+import agent.datapath.manager.guard.ComparedTables;
 import agent.datapath.manager.guard.KernelFaults;
 import agent.datapath.manager.load.OpenMaps;
+import agent.datapath.manager.service.ServiceRows.Part;
 import agent.datapath.manager.spec.DatapathContext;
 import agent.datapath.manager.spec.ServiceEntries;
 import agent.datapath.manager.spec.ServiceProxy;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.MapCatalog;
+import agent.maps.kernel.MapProperties;
 import agent.maps.layout.SocketCounter;
+import agent.reconcile.BpfTargetMap;
+import agent.reconcile.PeriodicComparison;
 import java.nio.file.Path;
 import java.util.Collection;
 import java.util.EnumMap;
@@ -39,10 +44,9 @@ public final class SocketServices implements ServiceProxy {
   private static final long RETRY_NS = TimeUnit.SECONDS.toNanos(5);
   private static final long SWEEP_STALL_NS = TimeUnit.SECONDS.toNanos(30); // walks all sockets
   private static final String SWEEP = "service-sockets";
-  private static final int RESTORED_TOGETHER = 64;
 
   private final DatapathConductor conductor;
-  private final ServiceGuard guard;
+  private final Check guard;
   private final ServiceTables tables;
   private final ServiceFlows flows;
   private final SocketSweepAgent sweep;
@@ -76,8 +80,25 @@ public final class SocketServices implements ServiceProxy {
     this.faults = faults;
     metrics = maps.get(MapCatalog.SOCKET_METRICS);
     sweep = new SocketSweepAgent(context.nanoClock(), attachments::load, () -> isAttached);
-    guard = new ServiceGuard(maps, faults, repairs, mostCells);
-    tables = guard.tables();
+    tables =
+        new ServiceTables(
+            conductor.newReconciler(),
+            faults,
+            part -> new BpfTargetMap(maps.get(mapOf(part))),
+            new BpfTargetMap(maps.get(MapCatalog.SERVICE_GATE)),
+            mostCells);
+    guard = new ComparedTables("services", new PeriodicComparison(tables.all(), repairs));
+  }
+
+  private static MapProperties mapOf(Part part) {
+    return switch (part) {
+      case BACKENDS -> MapCatalog.SERVICE_BACKENDS;
+      case SLOTS -> MapCatalog.SERVICE_SLOTS;
+      case ENDS -> MapCatalog.SERVICE_ENDS;
+      case CELLS -> MapCatalog.SERVICE_CELLS;
+      case HEADERS -> MapCatalog.SERVICE_TABLES;
+      case FRONTENDS -> MapCatalog.SERVICES;
+    };
   }
 
   /** Returns the comparison of the maps with the services. */
@@ -93,38 +114,33 @@ public final class SocketServices implements ServiceProxy {
 
   @Override
   public CompletableFuture<Set<Integer>> known() {
-    return conductor.submit(tables::known);
+    return conductor.change(tables::known);
   }
 
-  /** In parts, so that the conductor has time for others between them. */
   @Override
   public CompletableFuture<List<KeptFrontend>> restore(
       Collection<ServiceEntries> services, Set<Integer> kept) {
     final List<ServiceEntries> all = List.copyOf(services);
-    CompletableFuture<Void> restored = conductor.run(() -> tables.beginRestore(kept));
-    for (int from = 0; from < all.size(); from += RESTORED_TOGETHER) {
-      final List<ServiceEntries> part =
-          all.subList(from, Math.min(all.size(), from + RESTORED_TOGETHER));
-      restored = restored.thenCompose(done -> conductor.run(() -> tables.restore(part)));
+    final Set<Integer> keptIds = Set.copyOf(kept);
+    return conductor
+        .change(() -> tables.restore(all, keptIds).thenApply(this::restored))
+        .thenCompose(
+            frontends ->
+                (all.isEmpty() && keptIds.isEmpty()
+                        ? conductor.run(this::detach)
+                        : attachedOrRetried())
+                    .thenApply(done -> frontends));
+  }
+
+  private List<KeptFrontend> restored(ServiceTables.Restored restored) {
+    flows.served(!tables.isEmpty());
+    if (restored.isChanged()) {
+      flows.changed();
     }
-    return restored
-        .thenCompose(
-            done ->
-                conductor.run(
-                    () -> {
-                      final boolean isChanged = tables.endRestore();
-                      flows.served(!tables.isEmpty());
-                      if (isChanged) {
-                        flows.changed();
-                      }
-                      if (isChanged && tables.isEmpty()) {
-                        sweep.request(); // no hook is attached again, which asks for a search
-                      }
-                    }))
-        .thenCompose(
-            done ->
-                all.isEmpty() && kept.isEmpty() ? conductor.run(this::detach) : attachedOrRetried())
-        .thenCompose(done -> conductor.submit(tables::keptFrontends));
+    if (restored.isChanged() && tables.isEmpty()) {
+      sweep.request(); // no hook is attached again, which asks for a search
+    }
+    return restored.frontends();
   }
 
   /** Programs that cannot be attached do not end the agent: they are tried again. */
@@ -152,21 +168,22 @@ public final class SocketServices implements ServiceProxy {
 
   @Override
   public CompletableFuture<Void> put(ServiceEntries service) {
-    final ServiceTables.Sized sized = tables.sized(service);
+    final PlacedService placed = tables.placed(service);
     return attached()
         .thenCompose(
             done ->
-                conductor.run(
-                    () -> {
-                      final ServiceEntries former = tables.put(sized);
-                      flows.served(true);
-                      changed(former, service);
-                    }))
+                conductor.change(
+                    () -> tables.put(placed).thenAccept(former -> replaced(former, service))))
         .thenCompose(done -> isAttached ? done() : attachedAgain(service.id()));
   }
 
   private static CompletableFuture<Void> done() {
     return CompletableFuture.completedFuture(null);
+  }
+
+  private void replaced(ServiceEntries former, ServiceEntries now) {
+    flows.served(true);
+    changed(former, now);
   }
 
   private void changed(ServiceEntries former, ServiceEntries now) {
@@ -185,21 +202,21 @@ public final class SocketServices implements ServiceProxy {
 
   @Override
   public CompletableFuture<Void> remove(int id) {
-    return conductor.run(
-        () -> {
-          final ServiceEntries former = tables.remove(id);
-          if (former == null) {
-            flows.changed();
-            sweep.request();
-          } else {
-            changed(former, null);
-          }
-          if (tables.isEmpty()) {
-            flows.served(false);
-            detach();
-            sweep.request(); // a search that has begun expects peers as the hooks show them
-          }
-        });
+    return conductor.change(() -> tables.remove(id).thenAccept(this::removed));
+  }
+
+  private void removed(ServiceEntries former) {
+    if (former == null) {
+      flows.changed();
+      sweep.request();
+    } else {
+      changed(former, null);
+    }
+    if (tables.isEmpty()) {
+      flows.served(false);
+      detach();
+      sweep.request(); // a search that has begun expects peers as the hooks show them
+    }
   }
 
   @Override

@@ -1,6 +1,7 @@
 package agent.datapath.manager.service;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import java.util.Arrays;
 import java.util.Random;
@@ -15,10 +16,10 @@ class AliasTableTest {
   private static double[] shares(int... weights) {
     final AliasTable table = new AliasTable(weights);
     final double[] shares = new double[weights.length];
-    for (int column = 0; column < table.columns(); column++) {
+    for (int column = 0; column < weights.length; column++) {
       final double own = (Integer.toUnsignedLong(table.threshold(column)) + 1) / WHOLE;
-      shares[column] += own / table.columns();
-      shares[table.other(column)] += (1 - own) / table.columns();
+      shares[column] += own / weights.length;
+      shares[table.other(column)] += (1 - own) / weights.length;
     }
     return shares;
   }
@@ -48,6 +49,7 @@ class AliasTableTest {
 
   @Test
   void shouldBeEmptyWithoutChoices() {
-    assertEquals(0, new AliasTable(new int[0]).columns());
+    final AliasTable table = new AliasTable(new int[0]);
+    assertThrows(ArrayIndexOutOfBoundsException.class, () -> table.other(0));
   }
 }

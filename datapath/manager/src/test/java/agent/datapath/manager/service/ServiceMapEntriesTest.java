@@ -2,8 +2,8 @@ package agent.datapath.manager.service;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.datapath.manager.service.ServiceRows.Part;
 import agent.datapath.manager.spec.ServiceEntries;
 import agent.datapath.manager.spec.ServiceEntries.Backend;
 import agent.datapath.manager.spec.ServiceProxy.KeptFrontend;
@@ -32,23 +32,31 @@ class ServiceMapEntriesTest {
     return new Backend(IpAddress.parse(address), port, state, weight);
   }
 
-  private static ServiceRows rows(IpAddress frontend, Backend... backends) {
-    return ServiceRows.of(
-        new ServiceEntries(ID, frontend, 53, List.of(6, 17), 600, List.of(backends)), 0);
+  private static PlacedRows rows(IpAddress frontend, Backend... backends) {
+    return new PlacedRows(
+        PlacedService.withCells(
+            new ServiceEntries(ID, frontend, 53, List.of(6, 17), 600, List.of(backends)), 0));
+  }
+
+  private static List<KeptFrontend> keptFrontends(PlacedRows rows) {
+    final ServiceRows reader = new ServiceRows();
+    return rows.frontends().entrySet().stream()
+        .map(row -> reader.keptFrontend(buffer(row.getKey()), new UnsafeBuffer(row.getValue())))
+        .toList();
   }
 
   private static UnsafeBuffer buffer(ByteBuffer key) {
     return new UnsafeBuffer(key.array());
   }
 
-  private static Stream<ServiceKeyFlyweight> keys(ServiceRows rows) {
+  private static Stream<ServiceKeyFlyweight> keys(PlacedRows rows) {
     return rows.frontends().keySet().stream()
         .map(key -> new ServiceKeyFlyweight().wrap(buffer(key), 0));
   }
 
   @Test
   void shouldHaveAFrontendForEachProtocol() {
-    final ServiceRows rows =
+    final PlacedRows rows =
         rows(
             IPV4,
             backend("10.1.0.1", 80, BackendState.ACTIVE, 1),
@@ -84,7 +92,7 @@ class ServiceMapEntriesTest {
     final Backend heavy = backend("10.1.0.2", 443, BackendState.ACTIVE, 3);
     final Backend none = backend("10.1.0.1", 80, BackendState.ACTIVE, 0);
     final Backend leaving = backend("10.1.0.1", 81, BackendState.TERMINATING, 9);
-    final ServiceRows rows = rows(IPV4, heavy, none, leaving, light);
+    final PlacedRows rows = rows(IPV4, heavy, none, leaving, light);
     assertEquals(2, rows.slots().size());
     final int[] index = new int[1];
     rows.slots()
@@ -111,7 +119,7 @@ class ServiceMapEntriesTest {
 
   @Test
   void shouldOrderSlotsByAddress() {
-    final ServiceRows rows =
+    final PlacedRows rows =
         rows(
             IPV6,
             backend("fd00::2", 1, BackendState.ACTIVE, 1),
@@ -124,7 +132,7 @@ class ServiceMapEntriesTest {
             .toList());
   }
 
-  private static void assertSame(ServiceRows expected, ServiceRows found) {
+  private static void assertSame(PlacedRows expected, PlacedRows found) {
     for (final List<Map<ByteBuffer, byte[]>> pair :
         List.of(
             List.of(expected.frontends(), found.frontends()),
@@ -140,7 +148,7 @@ class ServiceMapEntriesTest {
 
   @Test
   void shouldHaveTheStateOfEachBackend() {
-    final ServiceRows rows =
+    final PlacedRows rows =
         rows(
             IPV4,
             backend("10.1.0.1", 80, BackendState.TERMINATING, 1),
@@ -162,7 +170,6 @@ class ServiceMapEntriesTest {
 
   @Test
   void shouldReadFrontendsThatItWrote() {
-    assertEquals(List.of(), new ServiceRows().keptFrontends());
     for (final IpAddress address :
         List.of(
             IPV4,
@@ -172,25 +179,27 @@ class ServiceMapEntriesTest {
             IpAddress.parse("1::ffff:10.0.0.1"))) {
       assertEquals(
           List.of(new KeptFrontend(ID, address, 53, 6), new KeptFrontend(ID, address, 53, 17)),
-          rows(address).keptFrontends());
+          keptFrontends(rows(address)));
     }
   }
 
   @Test
   void shouldTellItsEntriesFromThoseOfOtherServices() {
-    final ServiceRows rows = rows(IPV4, backend("10.1.0.1", 80, BackendState.ACTIVE, 1));
-    rows.frontends()
-        .forEach(
-            (key, value) -> {
-              assertTrue(ServiceRows.idOfFrontend(ID).test(buffer(key), new UnsafeBuffer(value)));
-              assertFalse(
-                  ServiceRows.idOfFrontend(ID + 1).test(buffer(key), new UnsafeBuffer(value)));
-            });
-    Stream.concat(rows.slots().keySet().stream(), rows.backends().keySet().stream())
-        .forEach(
-            key -> {
-              assertTrue(ServiceRows.idOfKey(ID).test(buffer(key), null));
-              assertFalse(ServiceRows.idOfKey(ID + 1).test(buffer(key), null));
-            });
+    final List<Backend> backends =
+        List.of(
+            backend("10.1.0.1", 80, BackendState.ACTIVE, 1),
+            backend("10.1.0.2", 80, BackendState.ACTIVE, 1));
+    final PlacedRows rows =
+        new PlacedRows(
+            PlacedService.withCells(
+                new ServiceEntries(ID, IPV4, 53, List.of(6, 17), 600, backends), 251));
+    for (final Part part : Part.ALL) {
+      assertFalse(rows.of(part).isEmpty());
+      rows.of(part)
+          .forEach(
+              (key, value) ->
+                  assertEquals(
+                      ID, ServiceRows.serviceId(part, buffer(key), new UnsafeBuffer(value))));
+    }
   }
 }

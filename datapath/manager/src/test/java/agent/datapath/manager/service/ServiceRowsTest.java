@@ -34,9 +34,11 @@ class ServiceRowsTest {
     return backends;
   }
 
-  private static ServiceRows rows(List<Backend> backends, int cells) {
-    return ServiceRows.of(
-        new ServiceEntries(7, IpAddress.parse("10.96.0.1"), 80, List.of(6), 0, backends), cells);
+  private static PlacedRows rows(List<Backend> backends, int cells) {
+    return new PlacedRows(
+        PlacedService.withCells(
+            new ServiceEntries(7, IpAddress.parse("10.96.0.1"), 80, List.of(6), 0, backends),
+            cells));
   }
 
   private static void assertSame(Map<ByteBuffer, byte[]> expected, Map<ByteBuffer, byte[]> found) {
@@ -47,10 +49,10 @@ class ServiceRowsTest {
   @Test
   void shouldMakeTheSameTableWhateverTheOrderOfTheBackends() {
     final List<Backend> backends = backends(20, 80);
-    final ServiceRows rows = rows(backends, CELLS);
+    final PlacedRows rows = rows(backends, CELLS);
     for (int seed = 0; seed < 5; seed++) {
       Collections.shuffle(backends, new Random(seed));
-      final ServiceRows shuffled = rows(backends, CELLS);
+      final PlacedRows shuffled = rows(backends, CELLS);
       assertSame(rows.tables(), shuffled.tables());
       assertSame(rows.cells(), shuffled.cells());
       assertSame(rows.ends(), shuffled.ends());
@@ -62,8 +64,8 @@ class ServiceRowsTest {
   /** Not one entry of a table is written over by those of the next one. */
   @Test
   void shouldWriteEachTableBesideTheFormerOne() {
-    final ServiceRows before = rows(backends(10, 80), CELLS);
-    for (final ServiceRows after :
+    final PlacedRows before = rows(backends(10, 80), CELLS);
+    for (final PlacedRows after :
         List.of(rows(backends(9, 80), CELLS), rows(backends(10, 81), CELLS))) {
       assertEquals(before.tables().keySet(), after.tables().keySet());
       assertEquals(true, Collections.disjoint(before.cells().keySet(), after.cells().keySet()));
@@ -75,7 +77,7 @@ class ServiceRowsTest {
   void shouldTellBackendsOfOneAddressApartByTheirPorts() {
     final List<Backend> backends = new ArrayList<>(backends(1, 80));
     backends.addAll(backends(1, 81));
-    final ServiceRows rows = rows(backends, CELLS);
+    final PlacedRows rows = rows(backends, CELLS);
     final int[] counts = new int[2];
     final ServiceCellsFlyweight cells = new ServiceCellsFlyweight();
     for (final byte[] part : rows.cells().values()) {

@@ -8,20 +8,37 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.bindings.Errno;
+import agent.conductor.Repairs;
+import agent.conductor.Work;
+import agent.datapath.manager.service.ServiceRows.Part;
 import agent.datapath.manager.spec.ServiceEntries;
 import agent.datapath.manager.spec.ServiceEntries.Backend;
 import agent.datapath.manager.spec.ServiceProxy.KeptFrontend;
 import agent.maps.kernel.BpfMapException;
 import agent.maps.layout.BackendState;
+import agent.maps.layout.ServiceGate;
+import agent.maps.layout.ServiceScope;
+import agent.reconcile.MapFaults;
+import agent.reconcile.PeriodicComparison;
+import agent.reconcile.Reconciler;
+import agent.reconcile.TargetMap;
+import agent.testkit.HeapAllocation;
 import agent.types.IpAddress;
-import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.TimeUnit;
+import java.util.function.BiConsumer;
+import org.agrona.DirectBuffer;
+import org.agrona.MutableDirectBuffer;
+import org.agrona.concurrent.UnsafeBuffer;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -33,34 +50,100 @@ class ServiceTablesTest {
   private static final int MOST_CELLS = 16_381;
 
   private final List<String> writes = new ArrayList<>();
-  private final FakeServiceTable frontends = new FakeServiceTable("frontends", 100, writes);
-  private final FakeServiceTable slots = new FakeServiceTable("slots", 100, writes);
-  private final FakeServiceTable headers = new FakeServiceTable("headers", 100, writes);
-  private final FakeServiceTable cells = new FakeServiceTable("cells", 140, writes);
-  private final FakeServiceTable ends = new FakeServiceTable("ends", 60, writes);
-  private final FakeServiceTable backends = new FakeServiceTable("backends", 100, writes);
+  private final MemoryMap frontends = map(Part.FRONTENDS, 100);
+  private final MemoryMap slots = map(Part.SLOTS, 100);
+  private final MemoryMap headers = map(Part.HEADERS, 100);
+  private final MemoryMap cells = map(Part.CELLS, 140);
+  private final MemoryMap ends = map(Part.ENDS, 60);
+  private final MemoryMap backends = map(Part.BACKENDS, 100);
+  private final MemoryMap gate = new MemoryMap("gate", Integer.BYTES, Integer.BYTES, 1, writes);
+  private final TreeMap<String, String> faults = new TreeMap<>();
+  private long nowNs;
+  private Reconciler reconciler;
   private ServiceTables tables = started();
 
+  private MemoryMap map(Part part, int room) {
+    return new MemoryMap(
+        part.name().toLowerCase(Locale.ROOT),
+        PlacedRows.keyBytes(part),
+        PlacedRows.valueBytes(part),
+        room,
+        writes);
+  }
+
+  private MemoryMap mapOf(Part part) {
+    return switch (part) {
+      case FRONTENDS -> frontends;
+      case SLOTS -> slots;
+      case HEADERS -> headers;
+      case CELLS -> cells;
+      case ENDS -> ends;
+      case BACKENDS -> backends;
+    };
+  }
+
   private ServiceTables started() {
-    return new ServiceTables(frontends, slots, headers, cells, ends, backends, MOST_CELLS);
+    reconciler = new Reconciler(() -> nowNs);
+    return new ServiceTables(reconciler, new ServiceFaults(), this::mapOf, gate, MOST_CELLS);
+  }
+
+  private final class ServiceFaults implements MapFaults {
+    @Override
+    public void degraded(String subject, String found) {
+      faults.put(subject, found);
+    }
+
+    @Override
+    public void failed(String subject, String found) {
+      faults.put(subject, found);
+    }
+
+    @Override
+    public void clear(String subject) {
+      faults.remove(subject);
+    }
+  }
+
+  /** Returns the result of a change, once it is in force. */
+  private <T> T realized(CompletableFuture<T> change) {
+    while (!change.isDone()) {
+      assertEquals(Work.Progress.WORKED, reconciler.step());
+    }
+    try {
+      return change.join();
+    } catch (CompletionException failure) {
+      throw (RuntimeException) failure.getCause();
+    }
   }
 
   private ServiceEntries put(ServiceEntries service) {
-    return tables.put(tables.sized(service));
+    return realized(tables.put(tables.placed(service)));
+  }
+
+  private ServiceEntries remove(int id) {
+    return realized(tables.remove(id));
+  }
+
+  /** Returns how many entries a comparison has repaired. */
+  private int repaired() {
+    final PeriodicComparison comparison = new PeriodicComparison(tables.all(), new Repairs());
+    int repaired = 0;
+    int step = comparison.step();
+    while (step != PeriodicComparison.END_OF_ROUND) {
+      repaired += step;
+      step = comparison.step();
+    }
+    return repaired;
   }
 
   @BeforeEach
   void restoreNothing() {
-    assertFalse(restore(Set.of()));
+    assertFalse(restore(Set.of()).isChanged());
+    writes.clear();
   }
 
-  private boolean restore(Set<Integer> kept, ServiceEntries... services) {
-    tables.beginRestore(kept);
-    assertFalse(tables.isKnown());
-    tables.restore(List.of(services));
-    final boolean isChanged = tables.endRestore();
-    assertTrue(tables.isKnown());
-    return isChanged;
+  private ServiceTables.Restored restore(Set<Integer> kept, ServiceEntries... services) {
+    return realized(tables.restore(List.of(services), kept));
   }
 
   private static ServiceEntries service(int id, int frontend, int backends) {
@@ -90,7 +173,7 @@ class ServiceTablesTest {
 
   private Map<String, String> content() {
     final Map<String, String> content = new TreeMap<>();
-    for (final FakeServiceTable table : List.of(frontends, slots, headers, cells, ends, backends)) {
+    for (final MemoryMap table : List.of(frontends, slots, headers, cells, ends, backends, gate)) {
       table.held.forEach(
           (key, value) ->
               content.put(
@@ -114,12 +197,12 @@ class ServiceTablesTest {
     assertEntries(1, 10, 1, 16, 10, 10);
     assertEquals(
         List.of("+backends", "+slots", "+ends", "+cells", "+headers", "+frontends"), takeWrites());
-    assertEquals(service(ID, 10), tables.remove(ID));
+    assertEquals(service(ID, 10), remove(ID));
     assertEquals(
         List.of("-frontends", "-headers", "-cells", "-ends", "-slots", "-backends"), takeWrites());
     assertEntries(0, 0, 0, 0, 0, 0);
     assertTrue(tables.isEmpty());
-    assertNull(tables.remove(ID));
+    assertNull(remove(ID));
   }
 
   @Test
@@ -140,7 +223,7 @@ class ServiceTablesTest {
     tables = started();
     restore(Set.of(), service(ID, 9));
     assertEntries(1, 9, 1, 32, 9, 9);
-    tables.remove(ID);
+    remove(ID);
     put(service(ID, 9));
     assertEntries(1, 9, 1, 16, 9, 9);
   }
@@ -150,7 +233,7 @@ class ServiceTablesTest {
   void shouldForgetTheSizeOfATableThatWasNotRestored() {
     put(service(ID, 11));
     tables = started();
-    assertTrue(restore(Set.of()));
+    assertTrue(restore(Set.of()).isChanged());
     assertEntries(0, 0, 0, 0, 0, 0);
     put(service(ID, 9));
     assertEntries(1, 9, 1, 16, 9, 9);
@@ -165,6 +248,10 @@ class ServiceTablesTest {
     final ServiceEntries wanted = service(ID, ID + 1, 11);
     assertEquals(Errno.EACCES, assertThrows(BpfMapException.class, () -> put(wanted)).errno());
     assertEquals(before, content());
+    for (final Part part : Part.ALL) {
+      assertEquals(Set.of(), mapOf(part).unrealised, part::name);
+    }
+    assertEquals(Map.of(), faults);
     final List<String> untouched = takeWrites();
     put(service(ID, 9));
     assertEquals(List.of(), takeWrites(), () -> "written again after " + untouched);
@@ -182,16 +269,7 @@ class ServiceTablesTest {
   }
 
   private void refuse(String name, int errno) {
-    final FakeServiceTable table =
-        Map.of(
-                "frontends", frontends,
-                "slots", slots,
-                "headers", headers,
-                "cells", cells,
-                "ends", ends,
-                "backends", backends)
-            .get(name);
-    table.refusal = errno;
+    mapOf(Part.valueOf(name.toUpperCase(Locale.ROOT))).refusal = errno;
   }
 
   @Test
@@ -201,7 +279,7 @@ class ServiceTablesTest {
     put(service(ID, 3));
     assertEquals(List.of("+backends", "+slots", "+frontends"), takeWrites());
     assertEntries(2, 61, 1, 128, 58, 61);
-    tables.remove(ID + 1);
+    remove(ID + 1);
     put(service(ID, 3));
     assertEntries(1, 3, 1, 8, 3, 3);
   }
@@ -215,13 +293,21 @@ class ServiceTablesTest {
     assertEntries(2, 53, 2, 136, 53, 53);
   }
 
+  /** What it has already takes no further room. */
+  @Test
+  void shouldKeepATableInMapsThatAreAlmostFull() {
+    put(service(ID, 50));
+    put(service(ID, ID + 1, 50));
+    assertEntries(1, 50, 1, 128, 50, 50);
+  }
+
   @ParameterizedTest
   @ValueSource(ints = {Errno.E2BIG, Errno.ENOMEM})
   void shouldServeWithoutATableThatTheKernelHasNoRoomFor(int errno) {
     refuse("headers", errno);
     put(service(ID, 10));
     assertEntries(1, 10, 0, 0, 0, 10);
-    tables.remove(ID);
+    remove(ID);
     assertEntries(0, 0, 0, 0, 0, 0);
   }
 
@@ -230,12 +316,13 @@ class ServiceTablesTest {
     put(service(ID, 10));
     put(service(ID + 1, 2));
     tables = started();
-    assertTrue(restore(Set.of(ID)));
+    final ServiceTables.Restored restored = restore(Set.of(ID));
+    assertTrue(restored.isChanged());
     assertEntries(1, 10, 1, 16, 10, 10);
     assertFalse(tables.isEmpty());
     assertEquals(
-        List.of(new KeptFrontend(ID, IpAddress.parse("10.96.0.7"), 80, 6)), tables.keptFrontends());
-    assertNull(tables.remove(ID));
+        List.of(new KeptFrontend(ID, IpAddress.parse("10.96.0.7"), 80, 6)), restored.frontends());
+    assertNull(remove(ID));
     assertEntries(0, 0, 0, 0, 0, 0);
     assertTrue(tables.isEmpty());
   }
@@ -244,12 +331,12 @@ class ServiceTablesTest {
   void shouldLeaveAFrontendToTheServiceThatTookIt() {
     put(service(ID, 2));
     tables = started();
-    assertTrue(restore(Set.of(ID), service(ID + 1, ID, 2)));
-    assertEquals(List.of(), tables.keptFrontends());
-    assertNull(tables.remove(ID));
+    final ServiceTables.Restored restored = restore(Set.of(ID), service(ID + 1, ID, 2));
+    assertTrue(restored.isChanged());
+    assertEquals(List.of(), restored.frontends());
+    assertNull(remove(ID));
     assertEntries(1, 2, 1, 4, 2, 2);
-    final ByteBuffer key = frontends.held.keySet().iterator().next();
-    assertTrue(frontends.isDesired(key, frontends.held.get(key)));
+    assertEquals(0, repaired(), "what is there is desired");
   }
 
   /** A frontend that another service took while the kept one was there. */
@@ -259,16 +346,208 @@ class ServiceTablesTest {
     tables = started();
     restore(Set.of(ID));
     put(service(ID + 1, ID, 2));
-    tables.remove(ID);
+    remove(ID);
     assertEntries(1, 2, 1, 4, 2, 2);
   }
 
   @Test
   void shouldTellWhetherARestoreHasOrHadServices() {
-    frontends.put(ServiceRows.of(service(ID, 1), 0).frontends());
-    assertTrue(restore(Set.of()), "an entry went");
-    assertFalse(restore(Set.of()));
-    assertTrue(restore(Set.of(), service(ID, 2)), "a service came");
-    assertTrue(restore(Set.of(), service(ID, 2)), "a service stays");
+    frontends.held.putAll(new PlacedRows(PlacedService.withCells(service(ID, 1), 0)).frontends());
+    tables = started();
+    assertTrue(restore(Set.of()).isChanged(), "an entry went");
+    assertFalse(restore(Set.of()).isChanged());
+    assertTrue(restore(Set.of(), service(ID, 2)).isChanged(), "a service came");
+    assertTrue(restore(Set.of(), service(ID, 2)).isChanged(), "a service stays");
+    assertTrue(restore(Set.of()).isChanged(), "a service went");
+    assertEntries(0, 0, 0, 0, 0, 0);
+  }
+
+  private static ServiceEntries outside(ServiceEntries service) {
+    return new ServiceEntries(
+        service.id(),
+        service.address(),
+        service.port(),
+        service.protocols(),
+        0,
+        Set.of(ServiceScope.values()),
+        service.backends());
+  }
+
+  private int gate() {
+    return new UnsafeBuffer(gate.held.values().iterator().next()).getInt(0);
+  }
+
+  @Test
+  void shouldOpenTheGateAfterTheFirstFrontendForThoseOutside() {
+    assertEquals(ServiceGate.CLOSED.number(), gate());
+    put(service(ID, 1));
+    assertEquals(ServiceGate.CLOSED.number(), gate());
+    takeWrites();
+    put(outside(service(ID + 1, 1)));
+    assertEquals(List.of("+backends", "+slots", "+frontends", "+gate"), takeWrites());
+    assertEquals(ServiceGate.OPEN.number(), gate());
+    put(outside(service(ID, 1)));
+    remove(ID + 1);
+    assertEquals(ServiceGate.OPEN.number(), gate());
+    put(service(ID, 1));
+    assertEquals(ServiceGate.CLOSED.number(), gate());
+    refuse("frontends", Errno.EACCES);
+    assertThrows(BpfMapException.class, () -> put(outside(service(ID, 1))));
+    assertEquals(ServiceGate.CLOSED.number(), gate());
+  }
+
+  /** The services of the previous run are in force until those of this one are. */
+  @Test
+  void shouldNotCloseTheGateWhileServicesAreRestored() {
+    put(service(ID, 1));
+    put(outside(service(ID + 1, 1)));
+    tables = started();
+    takeWrites();
+    restore(Set.of(), service(ID, 1), outside(service(ID + 1, 1)));
+    assertEquals(List.of(), takeWrites());
+    tables = started();
+    restore(Set.of(ID + 1), service(ID, 1));
+    assertEquals(ServiceGate.OPEN.number(), gate(), "a service is kept");
+    assertEquals(List.of(), takeWrites());
+    remove(ID + 1);
+    assertEquals(ServiceGate.CLOSED.number(), gate());
+    put(outside(service(ID + 1, 1)));
+    tables = started();
+    restore(Set.of());
+    assertEquals(ServiceGate.CLOSED.number(), gate());
+  }
+
+  @Test
+  void shouldKnowTheServicesThatHaveAFrontend() {
+    put(service(ID, 10));
+    put(service(ID + 1, 0));
+    tables = started();
+    assertEquals(Set.of(ID, ID + 1), realized(tables.known()));
+  }
+
+  /** The programs go on with what the maps hold. */
+  @Test
+  void shouldRetryWhatIsRefusedInARestore() {
+    put(service(ID, 2));
+    tables = started();
+    refuse("backends", Errno.EACCES);
+    assertThrows(BpfMapException.class, () -> restore(Set.of(), service(ID, 3)));
+    assertEntries(1, 2, 1, 4, 2, 2);
+    assertFalse(faults.isEmpty());
+    nowNs = TimeUnit.SECONDS.toNanos(1);
+    while (reconciler.step() == Work.Progress.WORKED) {}
+    assertEquals(Map.of(), faults);
+    assertEquals(3, backends.held.size());
+    assertEquals(3, slots.held.size());
+  }
+
+  @Test
+  void shouldTakeABoundedNumberOfEntriesAStep() {
+    final CompletableFuture<ServiceEntries> change = tables.put(tables.placed(service(ID, 50)));
+    int steps = 0;
+    while (!change.isDone()) {
+      final int before = writes.size();
+      reconciler.step();
+      assertTrue(writes.size() - before <= 64, () -> (writes.size() - before) + " writes");
+      steps++;
+    }
+    assertEntries(1, 50, 1, 128, 50, 50);
+    assertTrue(steps >= 280 / 64, steps + " steps");
+  }
+
+  /** What a request is made of is allocated once, and nothing for an entry. */
+  @Test
+  void shouldAllocateNothingForAnEntry() {
+    final Reconciler own = new Reconciler(() -> 0);
+    final ServiceTables of =
+        new ServiceTables(
+            own,
+            new ServiceFaults(),
+            part -> new AcceptingMap(PlacedRows.keyBytes(part), PlacedRows.valueBytes(part)),
+            new AcceptingMap(Integer.BYTES, Integer.BYTES),
+            MOST_CELLS);
+    final PlacedService[] turns = {of.placed(service(ID, 100)), of.placed(service(ID, 150))};
+    final int[] turn = {0};
+    final Runnable change =
+        () -> {
+          of.put(turns[turn[0]++ & 1]);
+          while (own.step() == Work.Progress.WORKED) {}
+        };
+    final int changes = 20;
+    assertEquals(
+        0,
+        HeapAllocation.steady(
+            () -> Math.max(0, HeapAllocation.of(changes, change) - 2_000 * changes)));
+  }
+
+  /** A map that takes every entry. */
+  private record AcceptingMap(int keyBytes, int valueBytes) implements TargetMap {
+    @Override
+    public String name() {
+      return "accepting";
+    }
+
+    @Override
+    public int update(DirectBuffer key, DirectBuffer value) {
+      return 0;
+    }
+
+    @Override
+    public int insert(DirectBuffer key, DirectBuffer value) {
+      return 0;
+    }
+
+    @Override
+    public int delete(DirectBuffer key) {
+      return 0;
+    }
+
+    @Override
+    public int beginWalk() {
+      return 0;
+    }
+
+    @Override
+    public boolean nextBatch() {
+      return false;
+    }
+
+    @Override
+    public boolean nextOfBatch() {
+      return false;
+    }
+
+    @Override
+    public MutableDirectBuffer key() {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public MutableDirectBuffer value() {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public int walkError() {
+      return 0;
+    }
+
+    @Override
+    public void endWalk() {}
+
+    @Override
+    public void forEach(BiConsumer<MutableDirectBuffer, MutableDirectBuffer> visitor) {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public String text(MutableDirectBuffer key) {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public RuntimeException failure(String operation, String subject, int result) {
+      throw new UnsupportedOperationException();
+    }
   }
 }

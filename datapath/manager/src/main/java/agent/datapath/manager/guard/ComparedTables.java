@@ -1,0 +1,29 @@
+package agent.datapath.manager.guard;
+
+import agent.reconcile.PeriodicComparison;
+
+/**
+ * The comparison of maps with their desired tables as a check.
+ *
+ * @param name the name for messages
+ */
+public record ComparedTables(String name, PeriodicComparison comparison) implements Check {
+  @Override
+  public Progress step(long nowNs) {
+    final int repaired = comparison.step();
+    if (repaired == PeriodicComparison.END_OF_ROUND) {
+      return Progress.DONE;
+    }
+    return repaired == 0 ? Progress.COMPARED : Progress.REPAIRED;
+  }
+
+  @Override
+  public void close() {
+    comparison.close();
+  }
+
+  @Override
+  public String toString() {
+    return name;
+  }
+}
