@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.testkit.OtherThread;
 import org.junit.jupiter.api.Test;
 
 class LibBpfTest {
@@ -39,5 +40,16 @@ class LibBpfTest {
   @Test
   void shouldCountPossibleCpus() {
     assertTrue(LibBpf.possibleCpus() >= Runtime.getRuntime().availableProcessors());
+  }
+
+  /** Otherwise one could use the library while the other has not yet taken its messages over. */
+  @Test
+  void shouldHaveOneThreadWaitForTheOtherThatLoads() throws Exception {
+    final OtherThread<LibBpf.Version> other;
+    synchronized (LibBpf.class) { // as the other one does
+      other = OtherThread.call(LibBpf::ensureLoaded);
+      assertTrue(other.waits());
+    }
+    assertEquals(LibBpf.ensureLoaded(), other.result());
   }
 }

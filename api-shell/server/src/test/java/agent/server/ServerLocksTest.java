@@ -9,6 +9,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
 /** What is counted where two threads serve the requests of one client. */
@@ -60,5 +61,20 @@ class ServerLocksTest {
         };
     OtherThread.race(ROUNDS, () -> times(call), () -> times(call));
     assertEquals(100_000, served.get());
+  }
+
+  /** A request ends for its answer, and for a client that has gone. */
+  @Test
+  void shouldGiveBackARequestOnceThoughItEndsTwice() throws Exception {
+    final RequestShares shares = new RequestShares(CALLS + 1, CALLS + 1);
+    final List<Runnable> ends = Stream.generate(() -> shares.enter(PEER)).limit(CALLS).toList();
+    final Runnable last = shares.enter(PEER);
+    OtherThread.collide(ends, Runnable::run, Runnable::run);
+    for (int number = 0; number < CALLS; number++) {
+      shares.enter(PEER);
+    }
+    assertThrows(HttpRefusal.class, () -> shares.enter(PEER));
+    last.run();
+    shares.enter(PEER);
   }
 }

@@ -1,11 +1,14 @@
 package agent.testkit;
 
+import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.Consumer;
 
 /**
  * A call of another thread. A test makes it while it is inside a change itself, as in a store that
@@ -17,6 +20,7 @@ public final class OtherThread<T> {
   private static final int LOOKS = 20;
   private static final long LOOK_NS = 200_000;
   private static final long LONGEST_SEC = 30;
+  private static final int SPINS = 500;
 
   private final FutureTask<T> task;
   private final Thread thread;
@@ -59,6 +63,43 @@ public final class OtherThread<T> {
       throw failure;
     } catch (Exception failure) {
       throw new IllegalStateException("the other thread has ended", failure);
+    }
+  }
+
+  /**
+   * Calls with each of the objects in two threads, both at one moment; throws what one of them has
+   * thrown.
+   */
+  public static <T> void collide(List<T> objects, Consumer<T> first, Consumer<T> second)
+      throws Exception {
+    final AtomicInteger firstStep = new AtomicInteger();
+    final AtomicInteger secondStep = new AtomicInteger();
+    final OtherThread<Void> other = run(() -> inStep(objects, secondStep, firstStep, second));
+    inStep(objects, firstStep, secondStep, first);
+    other.result();
+  }
+
+  private static <T> void inStep(
+      List<T> objects, AtomicInteger own, AtomicInteger other, Consumer<T> call) {
+    try {
+      for (final T next : objects) {
+        final int step = own.incrementAndGet();
+        for (int spins = 0; other.get() < step; spins++) {
+          spin(spins);
+        }
+        call.accept(next);
+      }
+    } finally {
+      own.set(Integer.MAX_VALUE);
+    }
+  }
+
+  /** The other thread may need this processor. */
+  private static void spin(int spins) {
+    if (spins % SPINS == SPINS - 1) {
+      Thread.yield();
+    } else {
+      Thread.onSpinWait();
     }
   }
 

@@ -16,6 +16,7 @@ import agent.maps.layout.PolicyPrefix;
 import agent.maps.layout.PrefilterGeometry;
 import agent.testkit.HeapAllocation;
 import agent.testkit.KernelTest;
+import agent.testkit.OtherThread;
 import agent.testkit.TemporaryBpfFileSystem;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -376,6 +377,37 @@ class TypedMapsKernelTest {
     map.close();
     assertEquals(map.description().id(), MapDescription.of(map.fd()).id());
     map.release();
+    assertFalse(map.retain());
+  }
+
+  @Test
+  void shouldCloseTheDescriptorOnceForTwoThreads() throws Exception {
+    final BpfMap map = BpfMap.create(SHIPPED.policy(3), "");
+    assertTrue(map.retain());
+    final OtherThread<Void> other;
+    synchronized (map) { // as a close does
+      other = OtherThread.run(map::close);
+      assertTrue(other.waits());
+      map.close();
+    }
+    other.result();
+    assertEquals(map.description().id(), MapDescription.of(map.fd()).id());
+    map.release();
+    assertFalse(map.retain());
+  }
+
+  @Test
+  void shouldKeepTheDescriptorForAsManyReadersAsThereAre() throws Exception {
+    final BpfMap map = BpfMap.create(SHIPPED.policy(3), "");
+    final Runnable read =
+        () -> {
+          for (int i = 0; i < 20_000; i++) {
+            assertTrue(map.retain());
+            map.release();
+          }
+        };
+    OtherThread.race(1, read, read);
+    map.close();
     assertFalse(map.retain());
   }
 }

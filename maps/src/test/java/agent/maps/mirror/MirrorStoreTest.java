@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.testkit.OtherThread;
 import java.util.Map;
 import java.util.TreeMap;
 import org.agrona.ExpandableArrayBuffer;
@@ -94,5 +95,19 @@ class MirrorStoreTest {
     other.release();
     assertThrows(
         IllegalStateException.class, () -> other.put(2, key, 0, KEY_SIZE, value, 0, VALUE_SIZE));
+  }
+
+  /** The end of the test finds the store open, and closes it. */
+  @Test
+  void shouldStayOpenForAsManyReadersAsThereAre() throws Exception {
+    final Runnable read =
+        () -> {
+          for (int i = 0; i < 20_000; i++) {
+            assertTrue(store.retain());
+            store.release();
+          }
+        };
+    OtherThread.race(1, read, read);
+    assertTrue(put(1, 1));
   }
 }

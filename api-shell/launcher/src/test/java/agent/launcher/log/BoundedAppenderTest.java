@@ -4,8 +4,11 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import agent.domain.proxy.ForwardedMessage;
 import agent.server.ApiServer;
+import agent.testkit.OtherThread;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import org.apache.logging.log4j.Level;
 import org.apache.logging.log4j.core.LogEvent;
@@ -23,7 +26,7 @@ class BoundedAppenderTest {
   private static final String OWN = "agent.server.ApiDispatcher";
   private static final String LIBRARY = "io.netty.handler.codec.http2.Http2ConnectionHandler";
 
-  private final List<String> lines = new ArrayList<>();
+  private final List<String> lines = Collections.synchronizedList(new ArrayList<>());
   private final Target target = new Target();
   private long nowNs = Long.MAX_VALUE - 5;
   private final BoundedAppender bounded =
@@ -156,5 +159,33 @@ class BoundedAppenderTest {
       log(OWN, "refused: {}", i);
     }
     assertEquals(BoundedAppender.BURST, lines.size());
+  }
+
+  /** Otherwise two threads would pass where there is room for one message. */
+  @Test
+  void shouldCountOneMessageAfterTheOther() throws Exception {
+    final List<OtherThread<Void>> others = new CopyOnWriteArrayList<>();
+    final List<Boolean> waiting = new CopyOnWriteArrayList<>();
+    final BoundedAppender[] shared = new BoundedAppender[1];
+    final LogEvent event =
+        Log4jLogEvent.newBuilder()
+            .setLoggerName(LIBRARY)
+            .setLevel(Level.WARN)
+            .setMessage(new SimpleMessage("sent"))
+            .build();
+    shared[0] =
+        new BoundedAppender(
+            List.of(new AppenderControl(target, null, null)),
+            () -> {
+              if (others.isEmpty()) {
+                others.add(OtherThread.run(() -> shared[0].append(event)));
+                waiting.add(others.getFirst().waits());
+              }
+              return 0;
+            });
+    shared[0].append(event);
+    others.getFirst().result();
+    assertEquals(List.of(true), waiting);
+    assertEquals(List.of("sent", "sent"), lines);
   }
 }

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.launcher.process.SyslogReceiver;
+import agent.testkit.OtherThread;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -207,5 +208,42 @@ class SyslogAppenderTest {
     final List<Level> levels =
         List.of(Level.FATAL, Level.ERROR, Level.WARN, Level.INFO, Level.DEBUG, Level.TRACE);
     assertEquals(List.of(2, 3, 4, 6, 7, 7), levels.stream().map(SyslogAppender::severity).toList());
+  }
+
+  /** Otherwise a socket could be closed while another thread sends. */
+  @Test
+  void shouldSendOneMessageAfterTheOther() throws Exception {
+    final Path socket = folder.resolve("log");
+    try (SyslogReceiver daemon = SyslogReceiver.start(socket)) {
+      final SyslogAppender appender = connect(socket);
+      final List<OtherThread<Void>> others = new ArrayList<>();
+      final List<Boolean> waiting = new ArrayList<>();
+      appender.append(
+          Log4jLogEvent.newBuilder()
+              .setLoggerName("agent.launcher.Daemon")
+              .setLevel(Level.WARN)
+              .setTimeMillis(1_795_320_306_007L)
+              .setMessage(
+                  new SimpleMessage("first") {
+                    private static final long serialVersionUID = 1;
+
+                    @Override
+                    public String getFormattedMessage() {
+                      if (others.isEmpty()) {
+                        others.add(
+                            OtherThread.run(() -> appender.append(event(Level.WARN, "next"))));
+                        waiting.add(others.getFirst().waits());
+                      }
+                      return super.getFormattedMessage();
+                    }
+                  })
+              .build());
+      others.getFirst().result();
+      assertEquals(List.of(true), waiting);
+      assertEquals(
+          List.of(head(21 * 8 + 4) + "Daemon: first", head(21 * 8 + 4) + "Daemon: next"),
+          received(daemon, 2));
+      appender.stop();
+    }
   }
 }

@@ -102,6 +102,12 @@ final class UnixIoThread extends XnioIoThread {
     return timer;
   }
 
+  private boolean removeTimer(Timer timer) {
+    synchronized (timers) {
+      return timers.remove(timer);
+    }
+  }
+
   @Override
   public void run() {
     try {
@@ -192,9 +198,7 @@ final class UnixIoThread extends XnioIoThread {
 
     @Override
     public boolean remove() {
-      synchronized (timers) {
-        return timers.remove(this);
-      }
+      return removeTimer(this);
     }
 
     @Override

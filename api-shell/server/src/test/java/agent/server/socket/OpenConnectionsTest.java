@@ -2,8 +2,11 @@ package agent.server.socket;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.bindings.PeerCredentials;
+import agent.testkit.OtherThread;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
@@ -188,5 +191,37 @@ class OpenConnectionsTest {
       shortestNs = Math.min(shortestNs, System.nanoTime() - goneNs);
     }
     assertTrue(shortestNs <= SEC_NS / 8, shortestNs + " ns");
+  }
+
+  /** Two listeners ask for room at one moment. */
+  @Test
+  void shouldCloseOneAtATimeForTwoThreads() throws Exception {
+    for (int round = 0; round < 50; round++) {
+      final UnixStreamConnection first = connect(1);
+      final UnixStreamConnection second = connect(2);
+      final CountDownLatch held = AcceptedSockets.hold(ioThread);
+      OtherThread.collide(
+          List.of(round), any -> open.closeLongestIdle(0), any -> open.closeLongestIdle(0));
+      held.countDown();
+      sockets.ioTasks();
+      assertEquals(round + 1, open.counts().closedIdle());
+      assertFalse(second.isOpen());
+      first.close();
+    }
+  }
+
+  @Test
+  void shouldAskWhoTheClientIsForOneThreadAfterTheOther() throws Exception {
+    final UnixStreamConnection connection = connect(0);
+    final OtherThread<PeerCredentials> credentials;
+    final OtherThread<Peer> peer;
+    synchronized (connection) { // as the other one does
+      credentials = OtherThread.call(connection::credentials);
+      peer = OtherThread.call(connection::peer);
+      assertTrue(credentials.waits());
+      assertTrue(peer.waits());
+    }
+    assertSame(credentials.result(), connection.credentials());
+    assertSame(peer.result(), connection.peer());
   }
 }

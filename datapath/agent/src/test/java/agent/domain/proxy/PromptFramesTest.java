@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.bindings.PipeWriter;
+import agent.testkit.OtherThread;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -14,6 +15,8 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.AbstractOwnableSynchronizer;
+import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -160,5 +163,96 @@ class PromptFramesTest {
     process.destroyForcibly().waitFor();
     writer.send(FrameType.FOUND, out -> out.writeInt(1));
     assertTrue(failed.await(10, TimeUnit.SECONDS));
+  }
+
+  /** Sends frame 1 promptly, and does something while it is being written. */
+  private void sendAnd(Runnable inTheMiddle) {
+    writer.send(
+        FrameType.FOUND,
+        out -> {
+          inTheMiddle.run();
+          out.writeInt(1);
+        });
+  }
+
+  private static void awaitWaiting(Thread thread) {
+    while (thread.isAlive() && thread.getState() != Thread.State.WAITING) {
+      Thread.onSpinWait();
+    }
+  }
+
+  @Test
+  void shouldNotWriteAnotherFrameInTheMiddleOfOne() throws Exception {
+    final CompletableFuture<List<Integer>> read = read();
+    final Thread own = threadThatWrites(FrameType.POLICY);
+    awaitWaiting(own);
+    final CountDownLatch isEncoded = new CountDownLatch(1);
+    sendAnd(
+        () -> {
+          writer.send(
+              FrameType.POLICY,
+              out -> {
+                out.writeInt(2);
+                isEncoded.countDown();
+              });
+          awaitUnchecked(isEncoded);
+          awaitWaiting(own);
+        });
+    writer.close();
+    assertEquals(List.of(1, 1, 2), read.get(30, TimeUnit.SECONDS));
+  }
+
+  @Test
+  void shouldNotWriteTheFrameOfAnotherCallerInTheMiddleOfOne() throws Exception {
+    final CompletableFuture<List<Integer>> read = read();
+    final List<OtherThread<Void>> others = new ArrayList<>();
+    sendAnd(
+        () -> {
+          others.add(
+              OtherThread.run(() -> writer.send(FrameType.RELEASED, out -> out.writeInt(2))));
+          resultUnchecked(others.getFirst());
+        });
+    writer.close();
+    assertEquals(List.of(1, 2), read.get(30, TimeUnit.SECONDS));
+  }
+
+  @Test
+  void shouldWriteAFrameThatHasBegunBeforeTheEnd() throws Exception {
+    final CompletableFuture<List<Integer>> read = read();
+    final Thread own = threadThatWrites(FrameType.POLICY);
+    final List<OtherThread<Void>> others = new ArrayList<>();
+    awaitWaiting(own);
+    sendAnd(
+        () -> {
+          others.add(OtherThread.run(writer::close));
+          while (own.isAlive() && !isEnding(own)) {
+            Thread.onSpinWait();
+          }
+        });
+    others.getFirst().result();
+    assertEquals(List.of(1, 1), read.get(30, TimeUnit.SECONDS));
+    assertEquals(1, failed.getCount());
+  }
+
+  /** Returns whether the thread waits for the end of a frame. */
+  private static boolean isEnding(Thread thread) {
+    return thread.getState() == Thread.State.WAITING
+        && LockSupport.getBlocker(thread) instanceof AbstractOwnableSynchronizer;
+  }
+
+  private static void resultUnchecked(OtherThread<Void> other) {
+    try {
+      other.result();
+    } catch (Exception e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  private static void awaitUnchecked(CountDownLatch latch) {
+    try {
+      latch.await();
+    } catch (InterruptedException e) {
+      throw new IllegalStateException(e);
+    }
   }
 }

@@ -6,9 +6,17 @@ import static org.junit.jupiter.api.Assertions.assertNotSame;
 import static org.junit.jupiter.api.Assertions.assertSame;
 
 import agent.dns.OneAtATime;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.Pipe;
+import java.nio.channels.SelectionKey;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.AbstractOwnableSynchronizer;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -111,5 +119,71 @@ class PromptReportsTest {
     final CompletableFuture<Void> ran = new CompletableFuture<>();
     loop.tellPromptly(() -> ran.complete(null));
     assertFalse(ran.isDone());
+  }
+
+  private static boolean waitsForItsTurn(Thread thread) {
+    return LockSupport.getBlocker(thread) instanceof AbstractOwnableSynchronizer
+        && thread.getState() == Thread.State.WAITING;
+  }
+
+  /** Returns whether something is done while a caller is at work, or else the thread waits. */
+  private boolean isDoneMeanwhile(Runnable happens, BooleanSupplier isDone) throws Exception {
+    final CompletableFuture<Thread> own = new CompletableFuture<>();
+    loop.tell(() -> own.complete(Thread.currentThread()));
+    final Thread thread = own.join();
+    final CompletableFuture<Boolean> seen = new CompletableFuture<>();
+    while (!seen.isDone()) {
+      loop.tellPromptly(
+          () -> {
+            if (Thread.currentThread() != thread) {
+              happens.run();
+              while (!isDone.getAsBoolean() && !waitsForItsTurn(thread)) {
+                Thread.onSpinWait();
+              }
+              seen.complete(isDone.getAsBoolean());
+            }
+          });
+    }
+    return seen.join();
+  }
+
+  @Test
+  void shouldUseNoSocketWhileACallerIsAtWork() throws Exception {
+    start();
+    final Pipe pipe = Pipe.open();
+    final CompletableFuture<Void> isUsed = new CompletableFuture<>();
+    loop.tell(() -> register(pipe, isUsed));
+    assertFalse(isDoneMeanwhile(() -> writeTo(pipe), isUsed::isDone));
+    isUsed.get(10, TimeUnit.SECONDS);
+  }
+
+  private void register(Pipe pipe, CompletableFuture<Void> isUsed) {
+    try {
+      loop.register(
+          pipe.source(),
+          SelectionKey.OP_READ,
+          new ProxyLoop.Socket() {
+            @Override
+            public void onReady(SelectionKey key) {
+              key.cancel();
+              isUsed.complete(null);
+            }
+
+            @Override
+            public void onFailed() {
+              throw new AssertionError("it does not fail");
+            }
+          });
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private static void writeTo(Pipe pipe) {
+    try {
+      pipe.sink().write(ByteBuffer.wrap(new byte[] {1}));
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
   }
 }

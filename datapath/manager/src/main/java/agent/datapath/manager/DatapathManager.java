@@ -118,7 +118,6 @@ public final class DatapathManager implements AutoCloseable {
   private MissingFeatures missing;
   private Guard guard;
   private HookGuard hooks;
-  private boolean isClosed;
 
   private DatapathManager(DatapathContext context, FlowRing flows) {
     this.context = context;
@@ -490,10 +489,7 @@ public final class DatapathManager implements AutoCloseable {
    * packets without the agent.
    */
   @Override
-  public synchronized void close() {
-    if (!isClosed) {
-      isClosed = true;
-      resources.close();
-    }
+  public void close() {
+    resources.close();
   }
 }

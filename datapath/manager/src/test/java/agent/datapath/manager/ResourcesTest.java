@@ -2,7 +2,9 @@ package agent.datapath.manager;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.testkit.OtherThread;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -24,5 +26,26 @@ class ResourcesTest {
     resources.close();
     resources.close();
     assertEquals(List.of("third", "second", "first"), closed);
+  }
+
+  @Test
+  void shouldHaveOneThreadWaitForTheOtherThatCloses() throws Exception {
+    final List<OtherThread<Void>> others = new ArrayList<>();
+    resources.add(() -> closed.add("first"));
+    resources.add(
+        () -> {
+          others.add(OtherThread.run(resources::close));
+          others.add(OtherThread.run(() -> resources.add(() -> closed.add("late"))));
+          for (final OtherThread<Void> other : others) {
+            assertTrue(other.waits(), "it waits for the end of the close");
+          }
+        });
+    resources.close();
+    for (final OtherThread<Void> other : others) {
+      other.result();
+    }
+    assertEquals("first", closed.getFirst());
+    resources.close();
+    assertEquals(List.of("first", "late"), closed);
   }
 }

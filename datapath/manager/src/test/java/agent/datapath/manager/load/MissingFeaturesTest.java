@@ -1,13 +1,20 @@
 package agent.datapath.manager.load;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.bindings.KernelFeatures;
 import agent.conductor.HealthBoard.Reading;
+import agent.testkit.OtherThread;
 import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
 import org.junit.jupiter.api.Test;
 
 class MissingFeaturesTest {
+  private final List<OtherThread<List<String>>> others = new CopyOnWriteArrayList<>();
+  private MissingFeatures shared;
+
   private static KernelFeatures kernel(boolean hasTcx) {
     return new KernelFeatures("6.1.0-test", hasTcx, true, true, true, true);
   }
@@ -30,5 +37,20 @@ class MissingFeaturesTest {
         new MissingFeatures(kernel(true), name -> name.equals("bpf_sock_destroy"));
     assertEquals(List.of(), none.list());
     assertEquals(Reading.ok("kernel 6.1.0-test has all that the agent uses"), none.read());
+  }
+
+  private boolean hasWhileAnotherReads(String name) {
+    if (others.isEmpty()) {
+      others.add(OtherThread.call(shared::list));
+      assertTrue(others.getFirst().waits(), "it waits for what the kernel says of " + name);
+    }
+    return false;
+  }
+
+  @Test
+  void shouldAskTheKernelOnceThoughTwoThreadsReadFirst() throws Exception {
+    shared = new MissingFeatures(kernel(true), this::hasWhileAnotherReads);
+    final List<String> first = shared.list();
+    assertSame(first, others.getFirst().result());
   }
 }
