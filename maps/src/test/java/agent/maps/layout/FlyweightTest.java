@@ -101,7 +101,8 @@ class FlyweightTest {
 
   @Test
   void shouldHaveTheOtherEndInThePlaceOfTheCounters() {
-    final ConntrackEntryFlyweight entry = new ConntrackEntryFlyweight().wrap(buffer, OFFSET).clear();
+    final ConntrackEntryFlyweight entry =
+        new ConntrackEntryFlyweight().wrap(buffer, OFFSET).clear();
     entry.other().address(1, 2).port(0x1234).checksum(0xfffe);
     entry.toldAt(9).identity(0, 7);
     assertEquals(ConntrackEntryFlyweight.PACKETS_OFFSET, ConntrackEntryFlyweight.OTHER_OFFSET);

@@ -88,8 +88,7 @@ final class ProxiedFlows {
       return Optional.empty();
     }
     final IpAddress server =
-        IpAddress.ofWords(
-            client.isIpv4(), entry.end().addressHigh(), entry.end().addressLow());
+        IpAddress.ofWords(client.isIpv4(), entry.end().addressHigh(), entry.end().addressLow());
     return Optional.of(
         new RedirectedFlow(
             protocol,
