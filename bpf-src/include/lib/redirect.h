@@ -206,7 +206,7 @@ static __always_inline struct conntrack_entry *redirect_of_server(const struct c
 #define REDIRECT_TELLS_SOCKET 0x200
 
 /*
- * Returns what told_at of the entry of client and server is while the server's packets need not tell that of the
+ * Returns what refreshed_at of the entry of client and server is while the server's packets need not tell that of the
  * socket: for about a second after one of them did, unless another socket takes its place. It is 0 before.
  */
 static __always_inline __u64 redirect_stamp(__u64 now)
@@ -235,7 +235,7 @@ __global int redirect_follow_server(struct __sk_buff *skb, const struct packet *
 	segment.tcp_flags &= ~(TCP_FIN | TCP_RST);
 	conntrack_advance(entry, packet_conntrack_side(packet) & 1, &segment, now);
 	if (!packet->later_fragment)
-		WRITE_ONCE(entry->told_at, redirect_stamp(now));
+		WRITE_ONCE(entry->refreshed_at, redirect_stamp(now));
 	return REDIRECT_TELLS_SOCKET;
 }
 
@@ -357,7 +357,7 @@ __global int redirect_set_socket(const struct packet *packet)
 		return DROP_NO_PROXY;
 	entry = &memory->entry;
 	conntrack_set_end(&entry->other, &memory->quoted.source, &packet->source, packet->source_port_be);
-	entry->told_at = 0;
+	entry->refreshed_at = 0;
 	return conntrack_put(&memory->quoted, entry, BPF_ANY) ? DROP_CONNTRACK_FULL : DROP_NONE;
 }
 
@@ -423,7 +423,7 @@ static __always_inline int redirect_take_quickly(struct __sk_buff *skb, const st
 		return DROP_PROXY_SHARE;
 	if (conntrack_is_initiator(entry->flags, side))
 		fails = rewrite_quickly(skb, entry, family, protocol);
-	else if (READ_ONCE(entry->told_at) == redirect_stamp(now))
+	else if (READ_ONCE(entry->refreshed_at) == redirect_stamp(now))
 		fails = rewrite_other_quickly(skb, entry, family, protocol);
 	else
 		return REDIRECT_JUDGE;

@@ -161,8 +161,8 @@ struct conntrack_entry {
 			struct conntrack_end other; /* with REWRITE_BOTH or PROXIED: the other end that packets get */
 			__u32 reserved;
 			union {
-				__u64 flow_hash; /* with REWRITE_OUTER: of the tuple, for the flow label of IPv6 */
-				__u64 told_at;   /* with PROXIED: when the entry of the socket was told, plus 1 */
+				__u64 flow_hash;    /* with REWRITE_OUTER: of the tuple, for the flow label of IPv6 */
+				__u64 refreshed_at; /* with PROXIED: when the entry of the socket was refreshed, plus 1 */
 			};
 		};
 	};
@@ -176,12 +176,12 @@ _Static_assert(offsetof(struct conntrack_entry, packets) == 64, "the hot part of
 _Static_assert(offsetof(struct conntrack_entry, other) == 64, "the other end of conntrack_entry");
 _Static_assert(offsetof(struct conntrack_entry, bytes) == 80, "the counters of conntrack_entry");
 _Static_assert(offsetof(struct conntrack_entry, flow_hash) == 88, "what is behind the other end");
-_Static_assert(offsetof(struct conntrack_entry, told_at) == 88, "what is behind the other end");
+_Static_assert(offsetof(struct conntrack_entry, refreshed_at) == 88, "what is behind the other end");
 _Static_assert(offsetof(struct conntrack_entry, identity) == 96, "what is behind the counters");
 _Static_assert(offsetof(struct conntrack_entry, opened_at) == 108, "the last word of conntrack_entry");
 _Static_assert(sizeof(struct conntrack_entry) == 112, "conntrack_entry");
 
-/* opened_at and told_at are in units of 2^CONNTRACK_TIME_SHIFT ns of CLOCK_MONOTONIC, about a second. */
+/* opened_at and refreshed_at are in units of 2^CONNTRACK_TIME_SHIFT ns of CLOCK_MONOTONIC, about a second. */
 #define CONNTRACK_TIME_SHIFT 30
 
 /* pending[]: the packets in the upper bits, the bytes below. */

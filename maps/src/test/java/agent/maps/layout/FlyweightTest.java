@@ -104,7 +104,7 @@ class FlyweightTest {
     final ConntrackEntryFlyweight entry =
         new ConntrackEntryFlyweight().wrap(buffer, OFFSET).clear();
     entry.other().address(1, 2).port(0x1234).checksum(0xfffe);
-    entry.toldAt(9).identity(0, 7);
+    entry.refreshedAt(9).identity(0, 7);
     assertEquals(ConntrackEntryFlyweight.PACKETS_OFFSET, ConntrackEntryFlyweight.OTHER_OFFSET);
     assertEquals(Long.reverseBytes(1), buffer.getLong(OFFSET + 64));
     assertEquals(Long.reverseBytes(2), buffer.getLong(OFFSET + 72));
