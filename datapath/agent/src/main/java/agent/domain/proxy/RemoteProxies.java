@@ -39,7 +39,7 @@ public final class RemoteProxies implements ProxyHost {
   private static final long START_SEC = 60;
 
   /** A process that has not ended by then what rules deny is ended itself, and all with it. */
-  private static final long ENFORCE_SEC = 5;
+  private static final long ENFORCE_SEC = Long.getLong("agent.proxies.enforceSec", 5);
 
   private static final long REPORT_MS = 1_000;
 
