@@ -7,6 +7,7 @@
 #define AGENT_LIB_BALANCED_RELAY_H
 
 #include "lib/balanced_packet.h"
+#include "lib/checksum.h"
 #include "lib/datagram_number.h"
 #include "lib/metrics.h"
 #include "lib/rewrite.h"
@@ -218,7 +219,7 @@ static __always_inline bool balanced_write_l4(void *header, const void *data_end
 	l4->destination_port_be = to->destination_port_be;
 	if (!tcp && !*checksum)
 		return true; /* UDP without one: RFC 768 */
-	*checksum = (__u16)~words_fold((__u16) ~*checksum + gained);
+	*checksum = checksum_after(*checksum, gained);
 	if (!tcp && !*checksum)
 		*checksum = 0xffff;
 	return true;
@@ -243,7 +244,7 @@ static __always_inline bool balanced_write(struct xdp_md *context, const struct 
 		gained += (__u16)~bpf_htons(0x0100);
 		if (header_may_be_split(ip))
 			gained += header_renumber(ip, 1);
-		ip->check = (__u16)~words_fold((__u16)~ip->check + gained);
+		ip->check = checksum_after(ip->check, gained);
 	} else {
 		struct ipv6hdr *ip = (void *)(frame + 1);
 

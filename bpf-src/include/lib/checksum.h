@@ -14,12 +14,24 @@ static __always_inline __u16 words_fold(__u32 sum)
 	return (__u16)((sum & 0xffff) + (sum >> 16));
 }
 
+/* Returns the sum of the words of some memory, which is not folded. */
+static __always_inline __u64 words_sum(const void *words, __u32 bytes)
+{
+	return (__u32)bpf_csum_diff(NULL, 0, (__be32 *)words, bytes, 0);
+}
+
 /* Returns the checksum of words, of which sum adds a few sums of the kernel. */
 static __always_inline __u16 checksum_finish(__u64 sum)
 {
 	sum = (sum & 0xffff) + (sum >> 16 & 0xffff) + (sum >> 32);
 	sum = (sum & 0xffff) + (sum >> 16);
 	return (__u16) ~((sum & 0xffff) + (sum >> 16));
+}
+
+/* Returns a checksum whose words have gained so much in one's complement (RFC 1624, equation 3). */
+static __always_inline __u16 checksum_after(__u16 checksum, __u32 gained)
+{
+	return (__u16)~words_fold((__u16)~checksum + gained);
 }
 
 /* Returns the checksum of a header of which a word has become less by this much. */

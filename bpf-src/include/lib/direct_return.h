@@ -11,6 +11,7 @@
 #ifndef AGENT_LIB_DIRECT_RETURN_H
 #define AGENT_LIB_DIRECT_RETURN_H
 
+#include "lib/checksum.h"
 #include "lib/datagram_number.h"
 #include "lib/endpoint_service.h"
 #include "lib/ip.h"
@@ -71,7 +72,7 @@ static __always_inline bool direct_wrap_ipv4(struct __sk_buff *skb, const struct
 	outer.id = ip.id;
 	if (!outer.frag_off)
 		outer.id = datagram_number(outer.saddr, outer.daddr, IPPROTO_IPIP, datagrams_of(skb), ip.id);
-	outer.check = checksum_finish((__u32)bpf_csum_diff(NULL, 0, (__be32 *)&outer, sizeof(outer), 0));
+	outer.check = checksum_finish(words_sum(&outer, sizeof(outer)));
 	return bpf_skb_store_bytes(skb, ETH_HLEN, &outer, sizeof(outer), 0);
 }
 

@@ -6,14 +6,9 @@
 #ifndef AGENT_LIB_ERROR_TRANSLATION_H
 #define AGENT_LIB_ERROR_TRANSLATION_H
 
+#include "lib/checksum.h"
 #include "lib/endpoint_record.h"
 #include "lib/icmp_error.h"
-
-/* Returns a checksum whose words have gained so much in one's complement (RFC 1624, equation 3). */
-static __always_inline __u16 checksum_after(__u16 checksum, __u32 gained)
-{
-	return (__u16)~words_fold((__u16)~checksum + gained);
-}
 
 /* Writes a word of a packet, and adds to *gained what the sum of the words gains by it; returns whether it failed. */
 static __always_inline bool word_replace(struct __sk_buff *skb, __u32 offset, __u16 from, __u16 to, __u32 *gained)

@@ -78,7 +78,7 @@ static __always_inline bool nat46_quoted_header4(struct iphdr *ip, const struct 
 	ip->protocol = from->nexthdr;
 	ip->saddr = source.words[3];
 	ip->daddr = *(const __be32 *)endpoint->ipv4;
-	ip->check = checksum_of(words_sum(ip, sizeof(*ip)));
+	ip->check = checksum_finish(words_sum(ip, sizeof(*ip)));
 	return false;
 }
 

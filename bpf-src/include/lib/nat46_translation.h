@@ -118,7 +118,7 @@ static __always_inline int nat46_header4(const struct packet *shown, const struc
 	ip->protocol = shown->protocol;
 	ip->saddr = shown->source.v4;
 	ip->daddr = shown->destination.v4;
-	ip->check = checksum_of(words_sum(ip, sizeof(*ip)));
+	ip->check = checksum_finish(words_sum(ip, sizeof(*ip)));
 	return DROP_NONE;
 }
 

@@ -90,7 +90,7 @@ __local int nd_answer(struct __sk_buff *skb, const struct packet *packet, const 
 	ipv6_copy(pseudo.destination, &packet->source);
 	ipv6_copy(pseudo.message.target, target);
 	mac_copy(pseudo.message.option_mac, endpoint->host_mac);
-	pseudo.message.checksum = checksum_finish((__u32)bpf_csum_diff(NULL, 0, (__be32 *)&pseudo, sizeof(pseudo), 0));
+	pseudo.message.checksum = checksum_finish(words_sum(&pseudo, sizeof(pseudo)));
 	__builtin_memcpy(&ip.saddr, pseudo.source, 32);
 	mac_copy(macs, endpoint->mac);
 	mac_copy(macs + ETH_ALEN, endpoint->host_mac);

@@ -6,6 +6,7 @@
 #ifndef AGENT_LIB_REJECT_H
 #define AGENT_LIB_REJECT_H
 
+#include "lib/checksum.h"
 #include "lib/endpoint_record.h"
 #include "lib/host_address.h"
 #include "lib/rate.h"
@@ -66,18 +67,6 @@ struct answer {
 	};
 };
 _Static_assert(sizeof(struct answer) <= SCRATCH_BYTES, "answer");
-
-/* Returns the checksum of words, of which sum adds a few sums of the kernel. */
-static __always_inline __u16 checksum_of(__u64 sum)
-{
-	return (__u16)~words_fold((__u32)(sum & 0xffff) + (__u32)(sum >> 16));
-}
-
-/* Returns the sum of the words of some memory, which is not folded. */
-static __always_inline __u64 words_sum(const void *words, __u32 bytes)
-{
-	return (__u32)bpf_csum_diff(NULL, 0, (__be32 *)words, bytes, 0);
-}
 
 /* Returns how many sequence numbers a segment takes: its data, SYN and FIN (RFC 9293, section 3.4). */
 static __always_inline __u32 segment_length(struct __sk_buff *skb, const struct packet *packet)
@@ -171,12 +160,12 @@ __global int answer_write_ipv4(struct __sk_buff *skb, const struct packet *packe
 	ip->protocol = tcp ? IPPROTO_TCP : IPPROTO_ICMP;
 	ip->saddr = packet->destination.v4;
 	ip->daddr = packet->source.v4;
-	ip->check = checksum_of(words_sum(ip, sizeof(*ip)));
+	ip->check = checksum_finish(words_sum(ip, sizeof(*ip)));
 	if (tcp)
-		l4->tcp.checksum = checksum_of(words_sum(&ip->saddr, 8) + words_sum(&l4->tcp, sizeof(l4->tcp)) +
-					       bpf_htons(IPPROTO_TCP) + bpf_htons(sizeof(l4->tcp)));
+		l4->tcp.checksum = checksum_finish(words_sum(&ip->saddr, 8) + words_sum(&l4->tcp, sizeof(l4->tcp)) +
+						   bpf_htons(IPPROTO_TCP) + bpf_htons(sizeof(l4->tcp)));
 	else
-		l4->icmp.header.checksum = checksum_of(words_sum(&l4->icmp, bytes & ~3U));
+		l4->icmp.header.checksum = checksum_finish(words_sum(&l4->icmp, bytes & ~3U));
 	return ETH_HLEN + sizeof(*ip) + bytes;
 }
 
@@ -201,8 +190,8 @@ __global int answer_write_ipv6(struct __sk_buff *skb, const struct packet *packe
 	ip->hop_limit = REJECT_TTL;
 	copy_address(&ip->saddr, &packet->destination);
 	copy_address(&ip->daddr, &packet->source);
-	checksum = checksum_of(words_sum(&ip->saddr, 2 * sizeof(union address)) + words_sum(l4, bytes & ~3U) +
-			       bpf_htons(ip->nexthdr) + bpf_htons(bytes));
+	checksum = checksum_finish(words_sum(&ip->saddr, 2 * sizeof(union address)) + words_sum(l4, bytes & ~3U) +
+				   bpf_htons(ip->nexthdr) + bpf_htons(bytes));
 	if (tcp)
 		l4->tcp.checksum = checksum;
 	else

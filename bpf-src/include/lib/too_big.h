@@ -7,6 +7,7 @@
 #define AGENT_LIB_TOO_BIG_H
 
 #include "lib/balanced_packet.h"
+#include "lib/checksum.h"
 
 #define ICMP4_CODE_FRAGMENTATION_NEEDED 4
 #define ICMP6_PACKET_TOO_BIG 2
@@ -43,13 +44,12 @@ static __always_inline void too_big_fill_ipv4(struct iphdr *ip, __u32 mtu)
 	ip->check = 0;
 	ip->saddr = quoted->daddr;
 	ip->daddr = quoted->saddr;
-	ip->check = checksum_finish((__u32)bpf_csum_diff(NULL, 0, (__be32 *)ip, sizeof(*ip), 0));
+	ip->check = checksum_finish(words_sum(ip, sizeof(*ip)));
 	icmp->type = ICMP4_UNREACHABLE;
 	icmp->code = ICMP4_CODE_FRAGMENTATION_NEEDED;
 	icmp->checksum = 0;
 	icmp->mtu_be = bpf_htonl(mtu);
-	icmp->checksum =
-		checksum_finish((__u32)bpf_csum_diff(NULL, 0, (__be32 *)icmp, sizeof(*icmp) + TOO_BIG_QUOTED, 0));
+	icmp->checksum = checksum_finish(words_sum(icmp, sizeof(*icmp) + TOO_BIG_QUOTED));
 }
 
 static __always_inline void too_big_fill_ipv6(struct ipv6hdr *ip, __u32 mtu)

@@ -9,6 +9,7 @@
 #ifndef AGENT_LIB_TRANSLATION_H
 #define AGENT_LIB_TRANSLATION_H
 
+#include "lib/checksum.h"
 #include "lib/datagram_number.h"
 #include "lib/icmp.h"
 #include "lib/quick_parse.h"
@@ -134,12 +135,12 @@ static __always_inline void header_rewrite(const struct __sk_buff *skb, void *ip
 
 	if (family == FAMILY_IPV4) {
 		struct iphdr *ip4 = ip;
-		__u32 sum = (__u16)~ip4->check + (__u32)rewrite_difference(entry, with);
+		__u32 gained = rewrite_difference(entry, with);
 
 		__builtin_memcpy(destination ? &ip4->daddr : &ip4->saddr, address, 4);
 		if (header_may_be_split(ip4) && rewrite_ends(entry, with))
-			sum += header_renumber(ip4, datagrams_of(skb));
-		ip4->check = (__sum16)~words_fold(sum);
+			gained += header_renumber(ip4, datagrams_of(skb));
+		ip4->check = checksum_after(ip4->check, gained);
 	} else {
 		struct ipv6hdr *ip6 = ip;
 
