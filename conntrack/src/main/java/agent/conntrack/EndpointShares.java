@@ -1,8 +1,8 @@
 package agent.conntrack;
 
 import agent.maps.kernel.FlowUsageArray;
+import agent.maps.kernel.PagedLongs;
 import agent.maps.layout.FlowUsageFlyweight;
-import java.util.concurrent.atomic.AtomicLongArray;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
@@ -23,9 +23,9 @@ public final class EndpointShares implements ConntrackGc.Usage, AutoCloseable {
 
   private final FlowUsageArray usage;
   private final int[] capacity;
-  private final int[] openedBefore;
+  private final PagedLongs openedBefore;
   private final int[] openedInRound = new int[FlowUsageFlyweight.OPENED_COUNT];
-  private final AtomicLongArray overflowedBefore;
+  private final PagedLongs overflowedBefore;
   private long overflowedAtStart;
   private long overflowLeft;
   private int overflowSweeps;
@@ -43,10 +43,10 @@ public final class EndpointShares implements ConntrackGc.Usage, AutoCloseable {
   public EndpointShares(FlowUsageArray usage, int tcpCapacity, int anyCapacity) {
     this.usage = usage;
     capacity = new int[] {tcpCapacity, anyCapacity, tcpCapacity, anyCapacity};
-    openedBefore = new int[usage.length()];
-    overflowedBefore = new AtomicLongArray(usage.length());
+    openedBefore = new PagedLongs(usage.length());
+    overflowedBefore = new PagedLongs(usage.length());
     for (int id = 0; id < usage.length(); id++) {
-      overflowedBefore.setPlain(id, usage.overflowed(id));
+      overflowedBefore.set(id, usage.overflowed(id));
     }
   }
 
@@ -78,8 +78,8 @@ public final class EndpointShares implements ConntrackGc.Usage, AutoCloseable {
       return;
     }
     openedInRound[table] = usage.opened(FlowUsageArray.NODE, table);
-    for (int id = 0; id < openedBefore.length; id++) {
-      openedBefore[id] = usage.opened(id, table);
+    for (int id = 0; id < usage.length(); id++) {
+      openedBefore.set(id, usage.opened(id, table));
       if (usage.counted(id, table) != 0) {
         usage.clearCounted(id, table);
       }
@@ -93,11 +93,12 @@ public final class EndpointShares implements ConntrackGc.Usage, AutoCloseable {
       overflowSweepsDone++;
       return;
     }
-    usage.credit(FlowUsageArray.NODE, table, openedBefore[FlowUsageArray.NODE] - (int) left);
-    for (int id = 1; id < openedBefore.length; id++) {
+    usage.credit(
+        FlowUsageArray.NODE, table, (int) openedBefore.get(FlowUsageArray.NODE) - (int) left);
+    for (int id = 1; id < usage.length(); id++) {
       final int counted = usage.counted(id, table);
       if (counted != 0 || usage.entries(id, table) != 0) {
-        usage.credit(id, table, openedBefore[id] - counted);
+        usage.credit(id, table, (int) openedBefore.get(id) - counted);
       }
     }
   }
@@ -111,21 +112,21 @@ public final class EndpointShares implements ConntrackGc.Usage, AutoCloseable {
     overflowLeft = 0;
     overflowSweeps = 0;
     overflowSweepsDone = 0;
-    if (usage.overflowed(FlowUsageArray.NODE) == overflowedBefore.getOpaque(FlowUsageArray.NODE)) {
+    if (usage.overflowed(FlowUsageArray.NODE) == overflowedBefore.get(FlowUsageArray.NODE)) {
       return;
     }
     for (int id = 1; id < usage.length(); id++) {
       final long overflowed = usage.overflowed(id);
-      final long more = overflowed - overflowedBefore.getOpaque(id);
+      final long more = overflowed - overflowedBefore.get(id);
       if (more != 0) {
         LOGGER.warn(
             "conntrack: endpoint {} exceeded its conntrack share; {} flows moved to the overflow table",
             id,
             more);
-        overflowedBefore.setOpaque(id, overflowed);
+        overflowedBefore.set(id, overflowed);
       }
     }
-    overflowedBefore.setOpaque(FlowUsageArray.NODE, usage.overflowed(FlowUsageArray.NODE));
+    overflowedBefore.set(FlowUsageArray.NODE, usage.overflowed(FlowUsageArray.NODE));
   }
 
   /** Returns the flows that endpoints have opened beyond their share. */
@@ -139,13 +140,12 @@ public final class EndpointShares implements ConntrackGc.Usage, AutoCloseable {
    */
   public synchronized String overflowing() {
     if (isClosed
-        || usage.overflowed(FlowUsageArray.NODE)
-            == overflowedBefore.getOpaque(FlowUsageArray.NODE)) {
+        || usage.overflowed(FlowUsageArray.NODE) == overflowedBefore.get(FlowUsageArray.NODE)) {
       return "";
     }
     final StringBuilder text = new StringBuilder();
     for (int id = 1; id < usage.length(); id++) {
-      final long more = usage.overflowed(id) - overflowedBefore.getOpaque(id);
+      final long more = usage.overflowed(id) - overflowedBefore.get(id);
       if (more > 0) {
         text.append(text.isEmpty() ? "" : ", ").append("endpoint ").append(id);
         text.append(" (").append(more).append(" flows)");

@@ -16,7 +16,7 @@ public final class FlowUsageArray implements AutoCloseable {
   private final MappedMemory memory;
   private final UnsafeBuffer buffer;
   private final int length;
-  private final int[] credits;
+  private final PagedLongs credits;
   private long emptied;
 
   /**
@@ -28,9 +28,9 @@ public final class FlowUsageArray implements AutoCloseable {
     length = map.maxEntries();
     memory = MappedMemory.map(map.fd(), 0, length * FlowUsageFlyweight.LENGTH, true);
     buffer = new UnsafeBuffer(memory.address(), length * FlowUsageFlyweight.LENGTH);
-    credits = new int[length * FlowUsageFlyweight.OPENED_COUNT];
-    for (int i = 0; i < credits.length; i++) {
-      credits[i] = buffer.getInt(creditAt(i));
+    credits = new PagedLongs(length * FlowUsageFlyweight.OPENED_COUNT);
+    for (int i = 0; i < credits.length(); i++) {
+      credits.set(i, buffer.getInt(creditAt(i)));
     }
     emptied = buffer.getLong(FlowUsageFlyweight.EMPTIED_OFFSET);
   }
@@ -54,7 +54,7 @@ public final class FlowUsageArray implements AutoCloseable {
   /** Sets what {@link #opened} is less by than the number of entries. */
   public synchronized void credit(int endpointId, int table, int value) {
     final int index = endpointId * FlowUsageFlyweight.OPENED_COUNT + table;
-    credits[index] = value;
+    credits.set(index, value);
     buffer.putIntVolatile(creditAt(index), value);
   }
 
@@ -71,8 +71,9 @@ public final class FlowUsageArray implements AutoCloseable {
     for (int i = from * FlowUsageFlyweight.OPENED_COUNT;
         i < to * FlowUsageFlyweight.OPENED_COUNT;
         i++) {
-      if (buffer.getInt(creditAt(i)) != credits[i]) {
-        buffer.putIntVolatile(creditAt(i), credits[i]);
+      final int credit = (int) credits.get(i);
+      if (buffer.getInt(creditAt(i)) != credit) {
+        buffer.putIntVolatile(creditAt(i), credit);
         repaired++;
       }
     }

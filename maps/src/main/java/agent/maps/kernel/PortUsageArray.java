@@ -17,17 +17,26 @@ public final class PortUsageArray implements AutoCloseable {
   private final int length;
 
   /**
-   * Maps the array into memory.
+   * Maps the array into memory: a megabyte that counts as memory of this process.
    *
    * @throws agent.bindings.BindingsException if the kernel refuses the mapping
    */
   public PortUsageArray(BpfMap map) {
-    length = map.maxEntries();
+    this(map, map.maxEntries());
+  }
+
+  /** Maps the counters of the node alone. */
+  public static PortUsageArray ofNode(BpfMap map) {
+    return new PortUsageArray(map, NODE + 1);
+  }
+
+  private PortUsageArray(BpfMap map, int length) {
+    this.length = length;
     memory = MappedMemory.map(map.fd(), 0, length * PortUsageFlyweight.LENGTH, true);
     buffer = new UnsafeBuffer(memory.address(), length * PortUsageFlyweight.LENGTH);
   }
 
-  /** Returns the number of endpoint ids. */
+  /** Returns the number of endpoint ids that are mapped. */
   public int length() {
     return length;
   }

@@ -183,7 +183,7 @@ public final class DatapathManager implements AutoCloseable {
     guard.add(redirects);
     metrics = new KernelMetrics(maps.get(MapCatalog.METRICS));
     health.add(HealthModules.DROPS, guard.add(new DropWatch(metrics, context.nanoClock())));
-    ports = resources.add(PortShares.of(maps.get(MapCatalog.PORT_USAGE), context.nanoClock()));
+    ports = resources.add(new PortShares(maps.get(MapCatalog.PORT_USAGE), context.nanoClock()));
     health.add(PortShares.MODULE, guard.add(ports));
     startAgents(loader, constants, loaderAgent);
   }

@@ -7,6 +7,7 @@ import agent.datapath.manager.guard.KernelFaults;
 import agent.datapath.manager.load.Shards;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.GenerationArray;
+import agent.maps.kernel.PagedLongs;
 import agent.maps.layout.GenerationLayout;
 import agent.types.Prefix;
 import java.util.List;
@@ -29,7 +30,7 @@ public final class VerdictGenerations implements Check, IpcacheMaps.Verdicts {
   private final GenerationArray generations;
   private final KernelFaults faults;
   private final Repairs repairs;
-  private final long[] written;
+  private final PagedLongs written;
   private int next;
   private int repaired;
   private int first;
@@ -40,9 +41,9 @@ public final class VerdictGenerations implements Check, IpcacheMaps.Verdicts {
     generations = new GenerationArray(map);
     this.faults = faults;
     this.repairs = repairs;
-    written = new long[map.maxEntries()];
-    for (int index = 0; index < written.length; index++) {
-      written[index] = generations.get(index);
+    written = new PagedLongs(map.maxEntries());
+    for (int index = 0; index < written.length(); index++) {
+      written.set(index, generations.get(index));
     }
   }
 
@@ -53,20 +54,20 @@ public final class VerdictGenerations implements Check, IpcacheMaps.Verdicts {
 
   private void bump(int index) {
     if (!repair(index)) {
-      written[index] = generations.bump(index);
+      written.set(index, generations.bump(index));
     }
   }
 
   /** Raises a generation that another tool has written; returns whether it has. */
   private boolean repair(int index) {
     final long found = generations.get(index);
-    if (found == written[index]) {
+    if (found == written.get(index)) {
       return false;
     }
-    if (!GenerationArray.isRaised(found, written[index])) {
-      generations.put(index, written[index]);
+    if (!GenerationArray.isRaised(found, written.get(index))) {
+      generations.put(index, written.get(index));
     }
-    written[index] = generations.bump(index);
+    written.set(index, generations.bump(index));
     if (repaired == 0) {
       first = index;
     }
@@ -106,7 +107,7 @@ public final class VerdictGenerations implements Check, IpcacheMaps.Verdicts {
 
   @Override
   public void raiseAll() {
-    for (int index = 0; index < written.length; index++) {
+    for (int index = 0; index < written.length(); index++) {
       bump(index);
     }
   }
@@ -117,16 +118,16 @@ public final class VerdictGenerations implements Check, IpcacheMaps.Verdicts {
    */
   void disown(int endpointId) {
     repair(endpointId);
-    written[endpointId] = generations.disown(endpointId);
+    written.set(endpointId, generations.disown(endpointId));
   }
 
   @Override
   public Progress step(long nowNs) {
-    final int end = Math.min(written.length, next + GENERATIONS_PER_STEP);
+    final int end = Math.min(written.length(), next + GENERATIONS_PER_STEP);
     for (; next < end; next++) {
       repair(next);
     }
-    if (next < written.length) {
+    if (next < written.length()) {
       return Progress.COMPARED;
     }
     next = 0;

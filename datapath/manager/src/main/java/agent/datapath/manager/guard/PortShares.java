@@ -3,6 +3,7 @@ package agent.datapath.manager.guard;
 import agent.conductor.HealthBoard;
 import agent.datapath.manager.spec.DatapathStatus;
 import agent.maps.kernel.BpfMap;
+import agent.maps.kernel.PagedLongs;
 import agent.maps.kernel.PortUsageArray;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
@@ -20,10 +21,11 @@ public final class PortShares implements Check, HealthBoard.Probe, AutoCloseable
 
   private static final long REMEMBERED_NS = TimeUnit.SECONDS.toNanos(30);
 
-  private final PortUsageArray usage;
+  private final BpfMap map;
+  private final PortUsageArray node;
   private final NanoClock clock;
-  private final long[] replacedBefore;
-  private final long[] refusedBefore;
+  private final PagedLongs replacedBefore;
+  private final PagedLongs refusedBefore;
   private LongSupplier overShare = () -> 0;
   private LongSupplier withoutPort = () -> 0;
   private long overShareBefore;
@@ -36,19 +38,15 @@ public final class PortShares implements Check, HealthBoard.Probe, AutoCloseable
   /**
    * Watches the counters from now on: what a previous run has counted is past.
    *
-   * @param usage is closed with this object
+   * @param map stays open for as long as this object
    */
-  public PortShares(PortUsageArray usage, NanoClock clock) {
-    this.usage = usage;
+  public PortShares(BpfMap map, NanoClock clock) {
+    this.map = map;
     this.clock = clock;
-    replacedBefore = new long[usage.length()];
-    refusedBefore = new long[usage.length()];
+    node = PortUsageArray.ofNode(map);
+    replacedBefore = new PagedLongs(map.maxEntries());
+    refusedBefore = new PagedLongs(map.maxEntries());
     begin();
-  }
-
-  /** Watches the counters of a map, which stays open. */
-  public static PortShares of(BpfMap map, NanoClock clock) {
-    return new PortShares(new PortUsageArray(map), clock);
   }
 
   /**
@@ -68,8 +66,8 @@ public final class PortShares implements Check, HealthBoard.Probe, AutoCloseable
   }
 
   private long counted() {
-    return usage.replaced(PortUsageArray.NODE)
-        + usage.refused(PortUsageArray.NODE)
+    return node.replaced(PortUsageArray.NODE)
+        + node.refused(PortUsageArray.NODE)
         + refusedByRules();
   }
 
@@ -78,9 +76,11 @@ public final class PortShares implements Check, HealthBoard.Probe, AutoCloseable
     seen = counted();
     overShareBefore = overShare.getAsLong();
     withoutPortBefore = withoutPort.getAsLong();
-    for (int id = 0; id < replacedBefore.length; id++) {
-      replacedBefore[id] = usage.replaced(id);
-      refusedBefore[id] = usage.refused(id);
+    try (PortUsageArray usage = new PortUsageArray(map)) {
+      for (int id = 0; id < usage.length(); id++) {
+        replacedBefore.set(id, usage.replaced(id));
+        refusedBefore.set(id, usage.refused(id));
+      }
     }
   }
 
@@ -109,8 +109,14 @@ public final class PortShares implements Check, HealthBoard.Probe, AutoCloseable
   public synchronized HealthBoard.Reading read() {
     final StringBuilder text = new StringBuilder();
     if (sample(clock.nanoTime())) {
-      for (int id = 0; id < replacedBefore.length; id++) {
-        append(text, id, usage.replaced(id) - replacedBefore[id], usage.refused(id));
+      try (PortUsageArray usage = new PortUsageArray(map)) {
+        for (int id = 0; id < usage.length(); id++) {
+          append(
+              text,
+              id,
+              usage.replaced(id) - replacedBefore.get(id),
+              usage.refused(id) - refusedBefore.get(id));
+        }
       }
       append(
           text,
@@ -132,8 +138,7 @@ public final class PortShares implements Check, HealthBoard.Probe, AutoCloseable
     }
   }
 
-  private void append(StringBuilder text, int id, long replaced, long refusedNow) {
-    final long refused = refusedNow - refusedBefore[id];
+  private static void append(StringBuilder text, int id, long replaced, long refused) {
     if (id == PortUsageArray.NODE || replaced + refused == 0) {
       return;
     }
@@ -147,16 +152,16 @@ public final class PortShares implements Check, HealthBoard.Probe, AutoCloseable
     return isClosed
         ? new DatapathStatus.Ports(0, 0)
         : new DatapathStatus.Ports(
-            usage.replaced(PortUsageArray.NODE),
-            usage.refused(PortUsageArray.NODE) + refusedByRules());
+            node.replaced(PortUsageArray.NODE),
+            node.refused(PortUsageArray.NODE) + refusedByRules());
   }
 
-  /** Unmaps the counts. */
+  /** Unmaps the counts of the node. */
   @Override
   public synchronized void close() {
     if (!isClosed) {
       isClosed = true;
-      usage.close();
+      node.close();
     }
   }
 

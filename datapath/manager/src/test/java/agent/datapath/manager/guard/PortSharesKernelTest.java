@@ -9,7 +9,6 @@ import agent.datapath.manager.spec.DatapathStatus;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.MapCatalog;
 import agent.maps.kernel.MapDefinitions;
-import agent.maps.kernel.PortUsageArray;
 import agent.maps.layout.PortUsageFlyweight;
 import agent.testkit.KernelTest;
 import java.util.concurrent.atomic.AtomicLong;
@@ -52,7 +51,7 @@ class PortSharesKernelTest {
   @Test
   void shouldNameTheEndpointsUntilNothingHasBeenCountedForHalfAMinute() {
     count(3, PortUsageFlyweight.REPLACED_OFFSET, 100); // of a previous run
-    try (PortShares shares = new PortShares(new PortUsageArray(map), () -> nowNs)) {
+    try (PortShares shares = new PortShares(map, () -> nowNs)) {
       assertEquals(OK, shares.read());
       count(3, PortUsageFlyweight.REPLACED_OFFSET, 7);
       shares.step(nowNs);
@@ -81,7 +80,7 @@ class PortSharesKernelTest {
   void shouldTellWhatRulesOfTheStackRefuse() {
     final AtomicLong overShare = new AtomicLong(40); // before anything was asked
     final AtomicLong withoutPort = new AtomicLong(50);
-    try (PortShares shares = new PortShares(new PortUsageArray(map), () -> nowNs)) {
+    try (PortShares shares = new PortShares(map, () -> nowNs)) {
       shares.addRules(overShare::get, withoutPort::get);
       assertEquals(OK, shares.read());
       withoutPort.addAndGet(4);
@@ -102,7 +101,7 @@ class PortSharesKernelTest {
 
   @Test
   void shouldAnswerTheApiAfterItsEnd() {
-    final PortShares shares = new PortShares(new PortUsageArray(map), () -> nowNs);
+    final PortShares shares = new PortShares(map, () -> nowNs);
     count(5, PortUsageFlyweight.REFUSED_OFFSET, 1);
     shares.close();
     assertEquals(OK, shares.read());
