@@ -18,7 +18,7 @@ import org.agrona.concurrent.UnsafeBuffer;
  * Allocates only when it grows. For the reconciler's thread.
  */
 public final class DesiredTable {
-  private static final int PART_BITS = 12;
+  private static final int PART_BITS = 9;
   private static final int PART = 1 << PART_BITS;
   private static final int FACTOR = 0x9E3779B1;
   private static final int MOST_SOURCES = 7;
