@@ -1,5 +1,12 @@
 package agent.cli;
 
+import agent.cli.call.Action;
+import agent.cli.call.ClientVersion;
+import agent.cli.call.CommonOptions;
+import agent.cli.call.Invocation;
+import agent.cli.call.LocalParts;
+import agent.cli.call.ReportedException;
+import agent.cli.call.Surroundings;
 import agent.cli.grammar.CommandSpec;
 import agent.cli.grammar.LineParser;
 import agent.cli.grammar.ParsedLine;
@@ -11,7 +18,6 @@ import java.io.BufferedOutputStream;
 import java.io.FileDescriptor;
 import java.io.FileOutputStream;
 import java.io.IOException;
-import java.io.InputStream;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -27,30 +33,6 @@ public final class AgentCtl {
   static final int USAGE_ERROR = 2;
 
   private static final int BUFFER_BYTES = 64 * 1024;
-
-  /**
-   * What a run is in.
-   *
-   * @param in standard input
-   * @param out standard output
-   * @param outPath where the kernel says what standard output is
-   * @param err standard error
-   * @param environment variables
-   * @param terminal what the output goes to
-   * @param local what is done without an agent
-   */
-  record Surroundings(
-      InputStream in,
-      PrintStream out,
-      Path outPath,
-      PrintStream err,
-      Map<String, String> environment,
-      Terminal terminal,
-      LocalParts local) {
-    Surroundings writingTo(PrintStream other) {
-      return new Surroundings(in, other, outPath, err, environment, terminal, local);
-    }
-  }
 
   private final Surroundings surroundings;
   private final PrintStream err;
@@ -110,17 +92,17 @@ public final class AgentCtl {
   private int execute(List<String> words) {
     final CommandSpec<Action> root = CommandTree.build();
     final ParsedLine<Action> line =
-        new LineParser<>(root, CommandTree.globalOptions()).parse(words);
+        new LineParser<>(root, CommonOptions.globalOptions()).parse(words);
     if (line.isSet(LineParser.HELP)) {
-      HelpPage.print(surroundings.out(), line, CommandTree.globalOptions());
+      HelpPage.print(surroundings.out(), line, CommonOptions.globalOptions());
       return OK;
     }
     if (line.isSet(LineParser.VERSION)) {
-      surroundings.out().println(HelpCommands.versionText());
+      surroundings.out().println(ClientVersion.text());
       return OK;
     }
     try (Invocation invocation = new Invocation(line, surroundings)) {
-      if (line.isSet(CommandTree.WATCH)) {
+      if (line.isSet(CommonOptions.WATCH)) {
         Watch.run(invocation, line.command().action());
       } else {
         line.command().action().run(invocation);
@@ -174,10 +156,5 @@ public final class AgentCtl {
     } catch (IOException e) {
       return false;
     }
-  }
-
-  /** A failure that the command itself has reported. */
-  static final class ReportedException extends Exception {
-    private static final long serialVersionUID = 1L;
   }
 }

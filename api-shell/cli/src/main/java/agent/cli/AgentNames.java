@@ -1,5 +1,9 @@
 package agent.cli;
 
+import agent.cli.call.Action;
+import agent.cli.call.CommonOptions;
+import agent.cli.call.Invocation;
+import agent.cli.command.PolicyCommands;
 import agent.cli.grammar.LineParser;
 import agent.cli.grammar.UsageException;
 import agent.cli.grammar.ValueKind;
@@ -60,11 +64,11 @@ final class AgentNames implements Candidates.LiveNames {
     final List<String> words = call.arguments(0);
     for (int i = 0; i < words.size(); i++) {
       final String word = words.get(i);
-      if ((word.equals(CommandTree.HOST) || word.equals("-H")) && i + 1 < words.size()) {
+      if ((word.equals(CommonOptions.HOST) || word.equals("-H")) && i + 1 < words.size()) {
         return words.get(i + 1);
       }
-      if (word.startsWith(CommandTree.HOST + "=")) {
-        return word.substring(CommandTree.HOST.length() + 1);
+      if (word.startsWith(CommonOptions.HOST + "=")) {
+        return word.substring(CommonOptions.HOST.length() + 1);
       }
     }
     return call.address();

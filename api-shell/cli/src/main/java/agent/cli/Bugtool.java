@@ -1,5 +1,11 @@
 package agent.cli;
 
+import agent.cli.call.ClientVersion;
+import agent.cli.call.Invocation;
+import agent.cli.call.LocalParts;
+import agent.cli.call.Masking;
+import agent.cli.command.BpfCommands;
+import agent.cli.event.ObserveCommand;
 import agent.cli.output.AnswerPrinter;
 import agent.cli.output.JsonTreeWriter;
 import agent.cli.output.Tree;
@@ -91,9 +97,7 @@ final class Bugtool {
     try (OutputStream out = create(file);
         ZipOutputStream archive = new ZipOutputStream(out, StandardCharsets.UTF_8)) {
       zip = archive;
-      part(
-          "about.txt",
-          to -> to.println("collected " + call.now() + "\n" + HelpCommands.versionText()));
+      part("about.txt", to -> to.println("collected " + call.now() + "\n" + ClientVersion.text()));
       for (final String answer : ANSWERS) {
         answer(answer);
       }

@@ -1,10 +1,25 @@
 package agent.cli;
 
+import agent.cli.call.Action;
+import agent.cli.command.BpfCommands;
+import agent.cli.command.ClusterCommands;
+import agent.cli.command.ConfigCommands;
+import agent.cli.command.EndpointCommands;
+import agent.cli.command.FqdnCommands;
+import agent.cli.command.IdentityCommands;
+import agent.cli.command.IpCommands;
+import agent.cli.command.MapCommands;
+import agent.cli.command.MetricsCommands;
+import agent.cli.command.PolicyCommands;
+import agent.cli.command.PrefilterCommands;
+import agent.cli.command.ServiceCommands;
+import agent.cli.command.StatusCommands;
+import agent.cli.event.MonitorCommand;
+import agent.cli.event.ObserveCommand;
+import agent.cli.event.PcapCommand;
 import agent.cli.grammar.CommandSpec;
 import agent.cli.grammar.LineParser;
 import agent.cli.grammar.OptionSpec;
-import agent.cli.grammar.ValueKind;
-import java.time.Duration;
 import java.util.List;
 
 /**
@@ -13,14 +28,6 @@ import java.util.List;
  */
 final class CommandTree {
   static final String NAME = "agentctl";
-  static final String HOST = "--host";
-  static final String OUTPUT = "--output";
-  static final String TIMEOUT = "--timeout";
-  static final String WATCH = "--watch";
-  static final String INTERVAL = "--interval";
-  static final String LABELS = "--labels";
-  static final Duration READ_TIMEOUT = Duration.ofSeconds(10);
-  static final Duration CHANGE_TIMEOUT = Duration.ofSeconds(30);
 
   private CommandTree() {}
 
@@ -41,28 +48,6 @@ final class CommandTree {
         .example("agentctl status", "show the status of the agent and its parts")
         .example("agentctl endpoint list -o jsonpath='.[*].id'", "print the ids of all endpoints")
         .example("agentctl policy validate rules.yaml", "check rules without an agent");
-  }
-
-  static List<OptionSpec> globalOptions() {
-    return List.of(
-        OptionSpec.value(
-                HOST,
-                "ADDRESS",
-                ValueKind.FILE,
-                "Address of the agent, unix://PATH. Default: AGENT_HOST, or"
-                    + " /var/run/agent/agent.sock.")
-            .withLetter("-H"),
-        OptionSpec.text(
-                OUTPUT,
-                "FORMAT",
-                "table, wide (no truncated columns), csv, json, yaml or jsonpath=PATH. Default: table.")
-            .withLetter("-o")
-            .among("table", "wide", "csv", "json", "yaml", "jsonpath="),
-        OptionSpec.text(
-            TIMEOUT,
-            "TIME",
-            "Response timeout, such as 500ms, 10s or 2m. Default: 10s, and 30s for a" + " change."),
-        OptionSpec.flag("--help", "Show this help.").withLetter("-h"));
   }
 
   private static List<CommandSpec<Action>> commands() {
@@ -101,23 +86,5 @@ final class CommandTree {
         HelpCommands.version(),
         HelpCommands.complete(),
         HelpCommands.training());
-  }
-
-  /** Adds the options by which a command is repeated. */
-  static CommandSpec<Action> watched(CommandSpec<Action> command) {
-    return command
-        .option(
-            OptionSpec.flag(WATCH, "Repeat until interrupted, and show changes.").withLetter("-w"))
-        .option(OptionSpec.text(INTERVAL, "TIME", "Polling interval. Default: 2s."));
-  }
-
-  static OptionSpec labels() {
-    return OptionSpec.value(
-            LABELS,
-            "LABEL",
-            ValueKind.LABEL,
-            "Only entries with these labels, [source:]key[=value].")
-        .withLetter("-l")
-        .repeated();
   }
 }

@@ -1,5 +1,7 @@
 package agent.cli;
 
+import agent.cli.call.Action;
+import agent.cli.call.Invocation;
 import agent.cli.grammar.ArgumentSpec;
 import agent.cli.grammar.CommandSpec;
 import agent.cli.grammar.OptionSpec;

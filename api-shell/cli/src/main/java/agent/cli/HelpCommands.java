@@ -1,5 +1,9 @@
 package agent.cli;
 
+import agent.cli.call.Action;
+import agent.cli.call.ClientVersion;
+import agent.cli.call.CommonOptions;
+import agent.cli.call.Invocation;
 import agent.cli.grammar.ArgumentSpec;
 import agent.cli.grammar.CommandSpec;
 import agent.cli.grammar.LineParser;
@@ -32,7 +36,7 @@ final class HelpCommands {
 
   static CommandSpec<Action> version() {
     return CommandSpec.command(
-        "version", "Shows the version.", call -> call.out().println(versionText()));
+        "version", "Shows the version.", call -> call.out().println(ClientVersion.text()));
   }
 
   static CommandSpec<Action> completion() {
@@ -76,18 +80,13 @@ final class HelpCommands {
         .hidden();
   }
 
-  static String versionText() {
-    final String version = AgentCtl.class.getPackage().getImplementationVersion();
-    return "agentctl " + (version == null ? "of a development build" : version);
-  }
-
   private static LineParser<Action> parser() {
-    return new LineParser<>(CommandTree.build(), CommandTree.globalOptions());
+    return new LineParser<>(CommandTree.build(), CommonOptions.globalOptions());
   }
 
   private static void showHelp(Invocation call) {
     final ParsedLine<Action> line = parser().commandAt(call.arguments(0));
-    HelpPage.print(call.out(), line, CommandTree.globalOptions());
+    HelpPage.print(call.out(), line, CommonOptions.globalOptions());
   }
 
   private static void printCompletion(Invocation call) {
@@ -116,7 +115,7 @@ final class HelpCommands {
   }
 
   private static String page(String path, CommandSpec<Action> command) {
-    return ManPage.of(path, command, CommandTree.globalOptions(), versionText());
+    return ManPage.of(path, command, CommonOptions.globalOptions(), ClientVersion.text());
   }
 
   private static void printCandidates(Invocation call) {

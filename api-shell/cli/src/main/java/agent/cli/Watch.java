@@ -1,5 +1,9 @@
 package agent.cli;
 
+import agent.cli.call.Action;
+import agent.cli.call.CommonOptions;
+import agent.cli.call.DurationText;
+import agent.cli.call.Invocation;
 import java.io.ByteArrayOutputStream;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
@@ -17,7 +21,7 @@ final class Watch {
   /** Runs until the thread is interrupted, the output cannot be written, or a call fails. */
   static void run(Invocation first, Action action) throws Exception {
     final Duration interval =
-        DurationText.of(CommandTree.INTERVAL, first.option(CommandTree.INTERVAL), INTERVAL);
+        DurationText.of(CommonOptions.INTERVAL, first.option(CommonOptions.INTERVAL), INTERVAL);
     String shown = null;
     while (!first.out().checkError()) {
       final String seen = output(first, action);

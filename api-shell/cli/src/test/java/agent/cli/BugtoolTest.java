@@ -4,6 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.cli.call.LocalParts;
+import agent.cli.call.Masking;
 import agent.cli.output.AnswerPrinter;
 import agent.cli.output.JsonTreeWriter;
 import agent.testkit.CannedMonitor;

@@ -2,6 +2,8 @@ package agent.cli;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import agent.cli.call.LocalParts;
+import agent.cli.call.Surroundings;
 import agent.cli.output.Terminal;
 import agent.testkit.CannedHttpServer;
 import java.io.ByteArrayInputStream;
@@ -19,13 +21,13 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Stream;
 
 /** Commands in this process, an agent that gives prepared answers, and what was printed. */
-final class CliFixture implements AutoCloseable {
+public final class CliFixture implements AutoCloseable {
   static final Instant NOW = Instant.parse("2026-11-20T06:05:00.000Z");
 
   /** Neither output nor errors go to a terminal. */
-  static final Terminal PIPE = new Terminal(0, false, false, InstantSource.fixed(NOW));
+  public static final Terminal PIPE = new Terminal(0, false, false, InstantSource.fixed(NOW));
 
-  final ByteArrayOutputStream out = new ByteArrayOutputStream();
+  public final ByteArrayOutputStream out = new ByteArrayOutputStream();
   final ByteArrayOutputStream err = new ByteArrayOutputStream();
   private final Map<String, String> answers = new ConcurrentHashMap<>();
   private final CannedHttpServer agent;
@@ -34,7 +36,7 @@ final class CliFixture implements AutoCloseable {
   private Path outPath = Path.of("/dev/full");
   private InputStream in = InputStream.nullInputStream();
 
-  CliFixture() throws IOException {
+  public CliFixture() throws IOException {
     agent = CannedHttpServer.start(this::answer);
   }
 
@@ -44,16 +46,16 @@ final class CliFixture implements AutoCloseable {
         line, CannedHttpServer.answer(404, "\"path: unexpected " + line + "\""));
   }
 
-  CliFixture on(String requestLine, String body) {
+  public CliFixture on(String requestLine, String body) {
     return on(requestLine, 200, body);
   }
 
-  CliFixture on(String requestLine, int status, String body) {
+  public CliFixture on(String requestLine, int status, String body) {
     answers.put(requestLine, CannedHttpServer.answer(status, body));
     return this;
   }
 
-  CliFixture on(Terminal other) {
+  public CliFixture on(Terminal other) {
     terminal = other;
     return this;
   }
@@ -96,8 +98,7 @@ final class CliFixture implements AutoCloseable {
 
   int run(
       PrintStream stdout, PrintStream stderr, Map<String, String> environment, List<String> words) {
-    return new AgentCtl(
-            new AgentCtl.Surroundings(in, stdout, outPath, stderr, environment, terminal, local))
+    return new AgentCtl(new Surroundings(in, stdout, outPath, stderr, environment, terminal, local))
         .run(words.toArray(String[]::new));
   }
 
@@ -107,7 +108,7 @@ final class CliFixture implements AutoCloseable {
     return out();
   }
 
-  String out() {
+  public String out() {
     return out.toString(StandardCharsets.UTF_8);
   }
 
@@ -115,11 +116,11 @@ final class CliFixture implements AutoCloseable {
     return err.toString(StandardCharsets.UTF_8);
   }
 
-  String address() {
+  public String address() {
     return "unix://" + agent.socket();
   }
 
-  List<String> requests() {
+  public List<String> requests() {
     return agent.requests();
   }
 

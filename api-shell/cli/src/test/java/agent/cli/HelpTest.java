@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.cli.call.Action;
 import agent.cli.grammar.CommandSpec;
 import java.io.IOException;
 import java.io.InputStream;

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.cli.event.RateLine;
 import agent.cli.output.Terminal;
 import agent.testkit.CannedMonitor;
 import java.io.IOException;

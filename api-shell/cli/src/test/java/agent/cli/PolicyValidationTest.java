@@ -3,6 +3,7 @@ package agent.cli;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.cli.call.LocalParts;
 import agent.cli.output.AnswerPrinter;
 import agent.cli.output.Tree;
 import java.io.ByteArrayInputStream;

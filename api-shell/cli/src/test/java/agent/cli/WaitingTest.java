@@ -5,6 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.cli.call.DurationText;
+import agent.cli.call.Progress;
 import agent.cli.output.Terminal;
 import agent.testkit.CannedHttpServer;
 import java.io.IOException;

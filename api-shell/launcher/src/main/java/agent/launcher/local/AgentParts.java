@@ -1,6 +1,6 @@
 package agent.launcher.local;
 
-import agent.cli.LocalParts;
+import agent.cli.call.LocalParts;
 import agent.maps.mirror.MapVisitor;
 import agent.maps.mirror.PinnedMaps;
 import java.io.IOException;

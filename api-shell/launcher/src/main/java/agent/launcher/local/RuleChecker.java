@@ -1,6 +1,6 @@
 package agent.launcher.local;
 
-import agent.cli.LocalParts.RuleFault;
+import agent.cli.call.LocalParts.RuleFault;
 import agent.contract.WireFormat;
 import agent.contract.policy.RuleModel;
 import agent.policy.Entity;
