@@ -2,6 +2,8 @@ package models
 
 // Service is a service, asked for and realized.
 type Service struct {
+	// Who alone changes and deletes it: api, or another source of services.
+	Source string `json:"source,omitempty"`
 	// Service that was asked for.
 	Spec *ServiceSpec `json:"spec,omitempty"`
 	// Service in force.

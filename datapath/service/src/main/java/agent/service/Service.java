@@ -1,11 +1,13 @@
 package agent.service;
 
+import agent.types.EntrySource;
 import java.util.List;
+import java.util.Objects;
 
 /**
  * A service.
  *
- * @param id its number, at least 1
+ * @param id its number, at least 1; {@link #UNNUMBERED} where its source has none for it
  * @param frontend the address that clients use
  * @param backends those that serve it
  * @param type where it is offered
@@ -16,6 +18,7 @@ import java.util.List;
  * @param affinitySec how long a client keeps its backend after its last connection; 0: not at all
  * @param name its name; null where it has none
  * @param namespace the namespace of its name; null where it has none
+ * @param source who alone changes and removes it
  */
 public record Service(
     int id,
@@ -27,12 +30,17 @@ public record Service(
     ForwardingMode forwarding,
     int affinitySec,
     String name,
-    String namespace) {
+    String namespace,
+    EntrySource source) {
+  /** The id of a service whose source has no number for it. */
+  public static final int UNNUMBERED = 0;
+
   public Service {
     backends = List.copyOf(backends);
+    Objects.requireNonNull(source, "source");
   }
 
-  /** A service for the node and its workloads. */
+  /** A service of the API for the node and its workloads. */
   public Service(
       int id,
       Frontend frontend,
@@ -51,7 +59,8 @@ public record Service(
         null,
         affinitySec,
         name,
-        namespace);
+        namespace,
+        EntrySource.API);
   }
 
   /** Returns the service as one that is offered elsewhere. */
@@ -66,6 +75,39 @@ public record Service(
         forwardedThere,
         affinitySec,
         name,
-        namespace);
+        namespace,
+        source);
+  }
+
+  /** Returns the service with a number. */
+  public Service numbered(int number) {
+    return new Service(
+        number,
+        frontend,
+        backends,
+        type,
+        isLocal,
+        isLocalOutside,
+        forwarding,
+        affinitySec,
+        name,
+        namespace,
+        source);
+  }
+
+  /** Returns the service as one of another source. */
+  public Service from(EntrySource other) {
+    return new Service(
+        id,
+        frontend,
+        backends,
+        type,
+        isLocal,
+        isLocalOutside,
+        forwarding,
+        affinitySec,
+        name,
+        namespace,
+        other);
   }
 }

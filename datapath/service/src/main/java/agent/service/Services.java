@@ -5,6 +5,7 @@ import agent.datapath.manager.spec.ServiceProxy;
 import agent.maps.layout.BackendState;
 import agent.maps.layout.ServiceForwarding;
 import agent.maps.layout.ServiceScope;
+import agent.types.EntrySource;
 import agent.types.IpAddress;
 import agent.types.Refusal;
 import agent.types.ServiceName;
@@ -29,13 +30,19 @@ import org.apache.logging.log4j.Logger;
 /**
  * The services of this node. A change is in force and on the disk when its call returns; a change
  * that is refused or fails leaves all as it was. Changes of different services do not wait for each
- * other's disk writes. Thread-safe.
+ * other's disk writes. A service is changed and removed by its source alone. Thread-safe.
  */
 public final class Services {
   private static final Logger LOGGER = LogManager.getLogger(Services.class);
 
   /** Changes of services whose ids are equal modulo this wait for each other. */
   private static final int LOCKS = 64;
+
+  /**
+   * The least number of a service that its source does not number. The API may have services from
+   * here on, too; what one of both has the other does not get.
+   */
+  static final int FIRST_ALLOCATED = 1 << 30;
 
   private static final Set<ServiceScope> INSIDE = Set.of(ServiceScope.INSIDE);
   private static final Set<ServiceScope> OUTSIDE = Set.of(ServiceScope.OUTSIDE);
@@ -82,6 +89,14 @@ public final class Services {
      */
     CompletableFuture<Void> follow(Map<ServiceName, Set<IpAddress>> changed);
   }
+
+  /**
+   * The outcome of a change.
+   *
+   * @param service the service as it is held, with its number
+   * @param isCreated whether there was none before
+   */
+  public record Put(Service service, boolean isCreated) {}
 
   /** An address, port and protocol number that a service has taken. */
   private record Listener(IpAddress address, int port, int protocol) {}
@@ -193,14 +208,22 @@ public final class Services {
   }
 
   /**
-   * Creates a service, or replaces the one with its id.
+   * Creates a service, or replaces the one with its id. A service without a number replaces that of
+   * its source with its frontend, or gets a number that no other service has; it keeps the number
+   * until it is removed, also over a restart.
    *
-   * @return whether it was created
-   * @throws Refusal CONFLICT where another service has the frontend, UNAVAILABLE where the record
-   *     of this id cannot be read, EXHAUSTED where the datapath or the follower is full, or all
-   *     services would have too many backends
+   * @throws Refusal INVALID for a negative id, CONFLICT where the service with this id is of
+   *     another source or another service has the frontend, UNAVAILABLE where the record of this id
+   *     cannot be read, EXHAUSTED where the datapath or the follower is full, or all services would
+   *     have too many backends
    */
-  public boolean put(Service service) {
+  public Put put(Service service) {
+    if (service.id() < 0) {
+      throw Refusal.invalid("id", service.id() + " is not a valid service number");
+    }
+    if (service.id() == Service.UNNUMBERED) {
+      return putUnnumbered(service);
+    }
     final ReentrantLock lock = lockOf(service.id());
     lock.lock();
     try {
@@ -210,10 +233,71 @@ public final class Services {
     }
   }
 
-  private boolean change(Service service) {
+  /**
+   * Tries the numbers that follow from the frontend, so that callers with one frontend try the same
+   * ones and wait for each other.
+   */
+  private Put putUnnumbered(Service service) {
+    int id = numberOf(service);
+    while (true) {
+      final ReentrantLock lock = lockOf(id);
+      lock.lock();
+      try {
+        if (mayHave(id, service)) {
+          return change(service.numbered(id));
+        }
+      } finally {
+        lock.unlock();
+      }
+      id = allocatable(id + 1);
+    }
+  }
+
+  /** Returns the number that a service without one has already, or the first to try. */
+  private int numberOf(Service service) {
+    final Integer owner = listeners.get(listenersOf(service).getFirst());
+    return owner != null && isSame(services.get(owner), service)
+        ? owner
+        : firstNumber(service.frontend());
+  }
+
+  static int firstNumber(Frontend frontend) {
+    return allocatable(frontend.toString().hashCode());
+  }
+
+  private static int allocatable(int number) {
+    return FIRST_ALLOCATED | number & FIRST_ALLOCATED - 1;
+  }
+
+  private boolean mayHave(int id, Service service) {
+    final Service held = services.get(id);
+    return held == null
+        ? id >= FIRST_ALLOCATED && !unreadable.containsKey(id)
+        : isSame(held, service);
+  }
+
+  private static boolean isSame(Service heldOrNull, Service service) {
+    return heldOrNull != null
+        && heldOrNull.source().equals(service.source())
+        && heldOrNull.frontend().equals(service.frontend());
+  }
+
+  private static void requireOwn(Service held, EntrySource source) {
+    if (!held.source().equals(source)) {
+      throw Refusal.conflict(
+          "id",
+          "service %d (%s) belongs to source '%s'"
+              .formatted(held.id(), held.frontend(), held.source()));
+    }
+  }
+
+  private Put change(Service service) {
     final Service before = find(service.id()).orElse(null);
+    if (before != null) {
+      requireOwn(before, service.source());
+    }
     if (service.equals(before)) {
-      return false;
+      return new Put(service, false);
     }
     final int more = service.backends().size() - (before == null ? 0 : before.backends().size());
     reserve(more);
@@ -236,11 +320,10 @@ public final class Services {
         service.frontend(),
         service.backends().size());
     observer.onChange(service.id(), before, service);
-    if (before == null) {
-      return true;
+    if (before != null) {
+      await(named.set(service.id(), service)); // those of the former backends are no longer needed
     }
-    await(named.set(service.id(), service)); // those of the former backends are no longer needed
-    return false;
+    return new Put(service, before == null);
   }
 
   private void reserve(int more) {
@@ -329,24 +412,40 @@ public final class Services {
   }
 
   /**
-   * Removes a service, also one whose record cannot be read.
+   * Removes a service of the API, also one of any source whose record cannot be read.
    *
-   * @throws Refusal NOT_FOUND where there is none
+   * @throws Refusal NOT_FOUND where there is none, CONFLICT where it is of another source
    */
   public void remove(int id) {
+    remove(id, EntrySource.API);
+  }
+
+  /**
+   * Removes a service of a source.
+   *
+   * @throws Refusal NOT_FOUND where there is none, CONFLICT where it is of another source,
+   *     UNAVAILABLE where its record cannot be read and the source is not the API
+   */
+  public void remove(int id, EntrySource source) {
     final ReentrantLock lock = lockOf(id);
     lock.lock();
     try {
-      removeAll(id);
+      if (!source.equals(EntrySource.API)) {
+        checkReadable(id);
+      }
+      removeAll(id, source);
     } finally {
       lock.unlock();
     }
   }
 
-  private void removeAll(int id) {
+  private void removeAll(int id, EntrySource source) {
     final Service service = services.get(id);
     if (service == null && !unreadable.containsKey(id)) {
       throw Refusal.notFound("id", "service " + id + " does not exist");
+    }
+    if (service != null) {
+      requireOwn(service, source);
     }
     store.remove(id);
     unreadable.remove(id);
@@ -384,10 +483,19 @@ public final class Services {
         taken.forEach(listeners::remove);
         throw Refusal.conflict(
             "frontend-address",
-            service.frontend() + " is already the frontend of service " + owner);
+            service.frontend()
+                + " is already the frontend of service "
+                + owner
+                + otherSource(services.get(owner), service.source()));
       }
     }
     return taken;
+  }
+
+  private static String otherSource(Service heldOrNull, EntrySource source) {
+    return heldOrNull == null || heldOrNull.source().equals(source)
+        ? ""
+        : " of source '" + heldOrNull.source() + "'";
   }
 
   private void release(Service before, Service after) {

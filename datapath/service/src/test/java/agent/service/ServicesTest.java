@@ -11,6 +11,7 @@ import agent.maps.layout.BackendState;
 import agent.maps.layout.ServiceForwarding;
 import agent.maps.layout.SocketCounter;
 import agent.testkit.OtherThread;
+import agent.types.EntrySource;
 import agent.types.IpAddress;
 import agent.types.OperationException;
 import agent.types.Refusal;
@@ -42,7 +43,7 @@ class ServicesTest {
   private Services services = Services.restore(datapath, disk, "n1", ServiceForwarding.DEFAULT);
 
   /** A datapath that fails on demand. */
-  private static final class Datapath implements ServiceProxy {
+  static final class Datapath implements ServiceProxy {
     final Map<Integer, ServiceEntries> held = new TreeMap<>();
     Set<Integer> kept = Set.of();
     List<KeptFrontend> keptFrontends = List.of();
@@ -100,7 +101,7 @@ class ServicesTest {
   }
 
   /** A store that fails on demand. */
-  private static final class Disk implements ServiceStore {
+  static final class Disk implements ServiceStore {
     final Map<Integer, Service> kept = new TreeMap<>();
     final Map<Integer, String> unreadable = new TreeMap<>();
     boolean isFull;
@@ -153,6 +154,10 @@ class ServicesTest {
     services = Services.restore(datapath, disk, "n1", ServiceForwarding.DEFAULT);
   }
 
+  private boolean isNew(Service service) {
+    return services.put(service).isCreated();
+  }
+
   private static Refusal refused(Runnable call) {
     return assertThrows(Refusal.class, call::run);
   }
@@ -182,7 +187,7 @@ class ServicesTest {
   @Test
   void shouldGiveTheDatapathWhatItNeedsOfAService() {
     assertTrue(
-        services.put(
+        isNew(
             new Service(
                 7,
                 NAMES,
@@ -242,7 +247,8 @@ class ServicesTest {
         null,
         60,
         null,
-        null);
+        null,
+        EntrySource.API);
   }
 
   /** What the datapath has, as id, scopes and ports of the backends. */
@@ -396,17 +402,17 @@ class ServicesTest {
     assertEquals(Map.of(), disk.kept);
     assertEquals(Map.of(), services.namedBackends());
     services.follow(changed -> CompletableFuture.completedFuture(null));
-    assertTrue(services.put(named(1, WEB, "cart", backend("10.1.0.7"))));
+    assertTrue(isNew(named(1, WEB, "cart", backend("10.1.0.7"))));
   }
 
   @Test
   void shouldSayWhetherAServiceIsNew() {
-    assertTrue(services.put(service(1, WEB)));
-    assertFalse(services.put(service(1, WEB)));
-    assertFalse(services.put(service(1, WEB, backend("10.1.0.7"))));
+    assertTrue(isNew(service(1, WEB)));
+    assertFalse(isNew(service(1, WEB)));
+    assertFalse(isNew(service(1, WEB, backend("10.1.0.7"))));
     assertEquals(1, datapath.held.get(1).backends().size());
     services.remove(1);
-    assertTrue(services.put(service(1, WEB)));
+    assertTrue(isNew(service(1, WEB)));
   }
 
   @Test
@@ -486,17 +492,17 @@ class ServicesTest {
   void shouldTakeNothingOfAFrontendThatIsTakenInPart() {
     services.put(service(1, new Frontend(NAMES.address(), 53, ServiceProtocol.UDP)));
     refused(() -> services.put(service(2, NAMES)));
-    assertTrue(services.put(service(3, new Frontend(NAMES.address(), 53, ServiceProtocol.TCP))));
+    assertTrue(isNew(service(3, new Frontend(NAMES.address(), 53, ServiceProtocol.TCP))));
   }
 
   @Test
   void shouldLetAnotherThreadChangeAServiceAfterAChange() {
     services.put(service(1, WEB));
-    assertFalse(onAnotherThread(() -> services.put(service(1, WEB, backend("10.1.0.7")))));
+    assertFalse(onAnotherThread(() -> isNew(service(1, WEB, backend("10.1.0.7")))));
     refused(() -> services.put(service(2, WEB)));
-    assertTrue(onAnotherThread(() -> services.put(service(2, NAMES))));
+    assertTrue(onAnotherThread(() -> isNew(service(2, NAMES))));
     services.remove(1);
-    assertTrue(onAnotherThread(() -> services.put(service(1, WEB))));
+    assertTrue(onAnotherThread(() -> isNew(service(1, WEB))));
   }
 
   /** Otherwise the kernel could have what one of them wrote, and the disk what the other did. */
@@ -506,7 +512,7 @@ class ServicesTest {
     datapath.beforeWrite =
         () -> {
           datapath.beforeWrite = () -> {};
-          others.add(OtherThread.call(() -> services.put(service(1, WEB, backend("10.1.0.8")))));
+          others.add(OtherThread.call(() -> isNew(service(1, WEB, backend("10.1.0.8")))));
           others.add(
               OtherThread.call(
                   () -> {
@@ -515,7 +521,7 @@ class ServicesTest {
                   }));
           others.forEach(other -> assertTrue(other.waits(), "it waits for the change before"));
         };
-    assertTrue(services.put(service(1, WEB, backend("10.1.0.7"))));
+    assertTrue(isNew(service(1, WEB, backend("10.1.0.7"))));
     for (final OtherThread<Boolean> other : others) {
       other.result();
     }
@@ -587,7 +593,7 @@ class ServicesTest {
     services.remove(5);
     assertEquals(Set.of(), datapath.kept);
     assertEquals(Refusal.Kind.NOT_FOUND, refused(() -> services.get(5)).kind());
-    assertTrue(services.put(service(5, WEB)));
+    assertTrue(isNew(service(5, WEB)));
   }
 
   /** Where the names of the files are lost, only the maps tell that there was a service. */
@@ -634,7 +640,7 @@ class ServicesTest {
     services.put(service(1, WEB));
     datapath.beforeRemoval = () -> refused(() -> services.put(service(2, WEB)));
     services.remove(1);
-    assertTrue(services.put(service(2, WEB)));
+    assertTrue(isNew(service(2, WEB)));
   }
 
   @Test
@@ -677,7 +683,8 @@ class ServicesTest {
               ForwardingMode.SNAT,
               60,
               "shop",
-              "production"),
+              "production",
+              EntrySource.API),
           inside.offered(ServiceType.NODE_PORT, !isLocal, ForwardingMode.SNAT));
     }
   }

@@ -1,5 +1,6 @@
 package agent.state;
 
+import agent.types.EntrySource;
 import agent.types.IpAddress;
 import agent.types.MacAddress;
 import agent.types.Prefix;
@@ -221,6 +222,10 @@ final class DocumentReader {
 
   MacAddress mac() throws DamagedStateException {
     return parsed(MacAddress::parse, "a MAC address");
+  }
+
+  EntrySource source() throws DamagedStateException {
+    return parsed(EntrySource::new, "the source of an entry");
   }
 
   Instant instant() throws DamagedStateException {

@@ -6,6 +6,7 @@ import agent.service.Frontend;
 import agent.service.Service;
 import agent.service.ServiceProtocol;
 import agent.service.ServiceType;
+import agent.types.EntrySource;
 
 /** The codec of {@code services/<id>.json}. */
 final class ServiceCodec implements Codec<Service> {
@@ -24,6 +25,9 @@ final class ServiceCodec implements Codec<Service> {
     out.memberOrNull("namespace", service.namespace(), DocumentWriter::text);
     if (service.type().isOutside()) {
       out.member("outside", service, ServiceCodec::writeOutside);
+    }
+    if (!service.source().equals(EntrySource.API)) { // a release before 0.10 does not read it
+      out.member("source", service.source(), DocumentWriter::text);
     }
     out.endObject();
   }
@@ -68,10 +72,13 @@ final class ServiceCodec implements Codec<Service> {
             in.member("affinitySeconds", DocumentReader::integer),
             in.memberOrNull("name", DocumentReader::text),
             in.memberOrNull("namespace", DocumentReader::text));
-    final Outside outside = in.lastMember("outside", ServiceCodec::readOutside);
-    return outside == null
-        ? service
-        : service.offered(outside.type(), outside.isLocal(), outside.forwarding());
+    final Outside outside = in.laterMember("outside", ServiceCodec::readOutside);
+    final EntrySource source = in.lastMember("source", DocumentReader::source);
+    final Service offered =
+        outside == null
+            ? service
+            : service.offered(outside.type(), outside.isLocal(), outside.forwarding());
+    return source == null ? offered : offered.from(source);
   }
 
   private static void writeFrontend(DocumentWriter out, Frontend frontend) {

@@ -5,11 +5,14 @@ import com.fasterxml.jackson.annotation.JsonProperty;
 /**
  * A service, asked for and realized.
  *
+ * @param source who alone changes and deletes it: {@code api}, or another source of services
  * @param spec service asked for
  * @param status service in force
  */
 public record ServiceModel(
-    @JsonProperty("spec") ServiceSpecModel spec, @JsonProperty("status") Status status) {
+    @JsonProperty("source") String source,
+    @JsonProperty("spec") ServiceSpecModel spec,
+    @JsonProperty("status") Status status) {
 
   /**
    * The service in force.

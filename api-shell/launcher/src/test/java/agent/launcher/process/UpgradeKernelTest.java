@@ -494,15 +494,20 @@ class UpgradeKernelTest {
       for (final JsonNode service : agent.expect(200, "GET", "/service", null).json()) {
         final JsonNode spec = service.get("spec");
         listed.add(
-            "%s %s %s %s"
+            "%s %s %s %s %s"
                 .formatted(
+                    service.get("source").asString(),
                     spec.get("id"),
                     spec.at("/frontend-address/ip").asString(),
                     spec.at("/frontend-address/protocol").asString(),
                     spec.get("backend-addresses").size()));
       }
       assertEquals(
-          List.of("1 10.96.0.1 TCP 2", "2 10.96.0.1 UDP 2", "3 fd96::1 TCP 2", "4 fd96::1 UDP 2"),
+          List.of(
+              "api 1 10.96.0.1 TCP 2",
+              "api 2 10.96.0.1 UDP 2",
+              "api 3 fd96::1 TCP 2",
+              "api 4 fd96::1 UDP 2"),
           listed);
       for (int i = 0; i < FRONTENDS.size(); i++) {
         assertTrue(connections.get(i).exchangesMore(50, 10_000), FRONTENDS.get(i));

@@ -10,6 +10,7 @@ import agent.service.Frontend;
 import agent.service.Service;
 import agent.service.ServiceProtocol;
 import agent.service.ServiceType;
+import agent.types.EntrySource;
 import agent.types.IpAddress;
 import agent.types.PlainText;
 import agent.types.Refusal;
@@ -60,7 +61,8 @@ final class ServiceDecoder {
         forwarding(flags, type),
         affinity(flags),
         name("flags.name", flags.name()),
-        name("flags.namespace", flags.namespace()));
+        name("flags.namespace", flags.namespace()),
+        EntrySource.API);
   }
 
   private static ForwardingMode forwarding(Flags flags, ServiceType type) {

@@ -40,8 +40,9 @@ public final class ServiceHandlers implements ApiHandler.Group {
   private Answer put(ApiRequest request) {
     final Service service =
         ServiceDecoder.decode(id(request), request.body(ServiceSpecModel.class));
-    final boolean isCreated = services.put(service);
-    return isCreated ? Answer.created(encode(service)) : Answer.ok(encode(service));
+    final Services.Put put = services.put(service);
+    final ServiceModel answer = encode(put.service());
+    return put.isCreated() ? Answer.created(answer) : Answer.ok(answer);
   }
 
   private Answer delete(ApiRequest request) {
@@ -74,7 +75,7 @@ public final class ServiceHandlers implements ApiHandler.Group {
                 protocol,
                 ServiceDecoder.EXTERNAL),
             service.id());
-    return new ServiceModel(spec, new ServiceModel.Status(spec));
+    return new ServiceModel(service.source().text(), spec, new ServiceModel.Status(spec));
   }
 
   private static BackendAddress encode(Backend backend, String protocol) {

@@ -18,7 +18,11 @@ import agent.server.Route;
 import agent.server.TestServer;
 import agent.server.metrics.MetricText;
 import agent.server.metrics.ServiceMetricSource;
+import agent.service.Frontend;
+import agent.service.Service;
+import agent.service.ServiceProtocol;
 import agent.service.Services;
+import agent.types.EntrySource;
 import agent.types.Refusal;
 import java.io.IOException;
 import java.util.EnumMap;
@@ -88,7 +92,7 @@ class ServiceHandlersTest {
             new Flags(600, "Cluster", null, "Local", "web", "default", "ClientIP", "ClusterIP"),
             new FrontendAddress("10.96.0.1", 80, "TCP", "external"),
             7);
-    final ServiceModel expected = new ServiceModel(spec, new ServiceModel.Status(spec));
+    final ServiceModel expected = new ServiceModel("api", spec, new ServiceModel.Status(spec));
     assertEquals(expected, client.service(7));
     assertEquals(List.of(expected), client.services());
     assertEquals(600, datapath.held.get(7).affinitySec());
@@ -159,6 +163,44 @@ class ServiceHandlersTest {
         () -> put(8, WHOLE.replace("\"id\": 7,", "")));
     datapath.refusal = Refusal.disabled("", "services are off");
     assertRefused(501, "services are off", () -> put(7, WHOLE.replace("8080", "8081")));
+  }
+
+  @Test
+  void shouldShowAndKeepTheServicesOfOtherSources() throws IOException {
+    final EntrySource cluster = new EntrySource("cluster");
+    put(7, WHOLE);
+    final Service own = services.get(7);
+    final Service foreign =
+        new Service(
+            Service.UNNUMBERED,
+            new Frontend(own.frontend().address(), 53, ServiceProtocol.TCP),
+            own.backends(),
+            false,
+            0,
+            "names",
+            null);
+    final int id = services.put(foreign.from(cluster)).service().id();
+    assertEquals(
+        List.of("7 api", id + " cluster"),
+        client.services().stream()
+            .map(service -> service.spec().id() + " " + service.source())
+            .toList());
+    final ServiceModel before = client.service(id);
+    final String message = "id: service " + id + " (10.96.0.1:53/TCP) belongs to source 'cluster'";
+    assertRefused(409, message, () -> put(id, WHOLE.replace("\"id\": 7,", "")));
+    assertRefused(409, message, () -> client.deleteService(id));
+    assertRefused(
+        409,
+        "frontend-address: 10.96.0.1:53/TCP is already the frontend of service "
+            + id
+            + " of source 'cluster'",
+        () -> put(7, WHOLE.replace("\"port\": 80,", "\"port\": 53,")));
+    assertRefused(
+        400,
+        "source: is not a known field",
+        () -> put(8, WHOLE.replace("\"id\": 7,", "\"source\": \"cluster\",")));
+    assertEquals(before, client.service(id));
+    assertEquals(List.of(own, services.get(id)), services.list());
   }
 
   @ParameterizedTest

@@ -1,0 +1,34 @@
+package agent.types;
+
+import java.util.regex.Pattern;
+
+/**
+ * The source of a rule or service. Only the source of an entry changes or deletes it.
+ *
+ * @param text {@code api}, {@code cluster}, {@code orch}, {@code file:<name>} or {@code
+ *     runtime:<kind>}
+ */
+public record EntrySource(String text) {
+  private static final Pattern FORM =
+      Pattern.compile("api|cluster|orch|file:[^/]{1,255}|runtime:[a-z]{1,32}");
+
+  /** The clients of the API; records of releases before 0.10 are theirs. */
+  public static final EntrySource API = new EntrySource("api");
+
+  /**
+   * Checks the form.
+   *
+   * @throws Refusal INVALID naming {@code source}
+   */
+  public EntrySource {
+    if (!FORM.matcher(text).matches() || !PlainText.isPlain(text)) {
+      throw Refusal.invalid(
+          "source", "'" + text + "' is not api, cluster, orch, file:<name> or runtime:<kind>");
+    }
+  }
+
+  @Override
+  public String toString() {
+    return text;
+  }
+}

@@ -1,0 +1,47 @@
+package agent.types;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class EntrySourceTest {
+  @ParameterizedTest
+  @ValueSource(
+      strings = {"api", "cluster", "orch", "file:shop.yaml", "file:n\u00e4her 2", "runtime:crio"})
+  void shouldShowASourceAsItIsWritten(String text) {
+    assertEquals(text, new EntrySource(text).toString());
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "",
+        "API",
+        "apis",
+        "etcd",
+        "file:",
+        "file:a/b",
+        "file:a\nb",
+        "file:\u202ea",
+        "runtime:",
+        "runtime:A",
+        " api",
+        "cluster:x"
+      })
+  void shouldRefuseWhatIsNoSource(String text) {
+    final Refusal refusal = assertThrows(Refusal.class, () -> new EntrySource(text));
+    assertEquals(Refusal.Kind.INVALID, refusal.kind());
+    assertEquals(
+        "source: '" + text + "' is not api, cluster, orch, file:<name> or runtime:<kind>",
+        refusal.getMessage());
+  }
+
+  @Test
+  void shouldTakeNamesOfFilesOfUpTo255Characters() {
+    assertEquals(260, new EntrySource("file:" + "n".repeat(255)).text().length());
+    assertThrows(Refusal.class, () -> new EntrySource("file:" + "n".repeat(256)));
+  }
+}
