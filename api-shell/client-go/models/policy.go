@@ -255,6 +255,8 @@ type Rule struct {
 	IngressDeny []IngressRule `json:"ingressDeny"`
 	// Labels of the rule, by which it is read, replaced and deleted.
 	Labels []Label `json:"labels"`
+	// Who alone replaces and deletes the rule; empty for the API.
+	Source string `json:"source"`
 }
 
 // MarshalJSON leaves out absent fields and keeps empty lists and maps.

@@ -190,22 +190,22 @@ class FormatTest {
     assertEquals("1.10\n", output("policy get -o jsonpath=.[0].endpointSelector.matchLabels.v"));
     assertEquals(
         """
-        LABELS  ENDPOINTS       INGRESS  EGRESS  INGRESS-DENY  EGRESS-DENY  DESCRIPTION
-        -       app=web,v=1.10  1        -       -             -            -
+        LABELS  ENDPOINTS       INGRESS  EGRESS  INGRESS-DENY  EGRESS-DENY  SOURCE  DESCRIPTION
+        -       app=web,v=1.10  1        -       -             -            api     -
         """,
         output("policy list"));
     final String more =
         """
         [{"endpointSelector":{},"labels":[{"source":"user","key":"name","value":"x"},{"key":"y"}],
-          "egress":[{},{}],"ingressDeny":[{},{},{}],"egressDeny":[{}],"description":"d"},
+          "egress":[{},{}],"ingressDeny":[{},{},{}],"egressDeny":[{}],"description":"d","source":"file:shop.yaml"},
          {"endpointSelector":{"matchExpressions":[{"key":"a","operator":"Exists"}]}}]
         """;
     agent.on("GET /policy", "{\"policy\":" + JsonTreeWriter.compact(more) + ",\"revision\":8}");
     assertEquals(
         """
-        LABELS,ENDPOINTS,INGRESS,EGRESS,INGRESS-DENY,EGRESS-DENY,DESCRIPTION
-        "user:name=x,y",all,,2,3,1,d
-        -,"[{""key"":""a"",""operator"":""Exists""}]",,,,,
+        LABELS,ENDPOINTS,INGRESS,EGRESS,INGRESS-DENY,EGRESS-DENY,SOURCE,DESCRIPTION
+        "user:name=x,y",all,,2,3,1,file:shop.yaml,d
+        -,"[{""key"":""a"",""operator"":""Exists""}]",,,,,api,
         """,
         output("policy list -o csv"));
   }

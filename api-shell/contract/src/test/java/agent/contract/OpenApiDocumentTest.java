@@ -58,9 +58,11 @@ class OpenApiDocumentTest {
           Map.entry("post /ipam/{ip}", Set.of("200", "409", "501")),
           Map.entry("delete /ipam/{ip}", Set.of("200", "404", "409")),
           Map.entry("get /policy", Set.of("200", "404")),
-          Map.entry("put /policy", Set.of("200")),
-          Map.entry("delete /policy", Set.of("200", "404")),
+          Map.entry("put /policy", Set.of("200", "409")),
+          Map.entry("delete /policy", Set.of("200", "404", "409")),
           Map.entry("get /policy/selectors", Set.of("200")),
+          Map.entry("put /service/{id}", Set.of("200", "201", "409", "460", "461")),
+          Map.entry("delete /service/{id}", Set.of("200", "404", "409")),
           Map.entry("get /prefilter", Set.of("200")),
           Map.entry("patch /prefilter", Set.of("200", "409", "461", "501")),
           Map.entry("delete /prefilter", Set.of("200", "409", "461", "501")));

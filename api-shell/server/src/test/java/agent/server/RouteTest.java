@@ -106,6 +106,9 @@ class RouteTest {
               Refusal.Kind.EXHAUSTED,
               Refusal.Kind.DISABLED,
               Refusal.Kind.UNAVAILABLE);
+      case PUT_POLICY, PUT_SERVICE -> List.of(Refusal.Kind.INVALID, Refusal.Kind.CONFLICT);
+      case DELETE_POLICY, DELETE_SERVICE ->
+          List.of(Refusal.Kind.INVALID, Refusal.Kind.NOT_FOUND, Refusal.Kind.CONFLICT);
       case ALLOCATE_ADDRESS ->
           List.of(Refusal.Kind.INVALID, Refusal.Kind.EXHAUSTED, Refusal.Kind.DISABLED);
       case ALLOCATE_THIS_ADDRESS ->

@@ -23,13 +23,22 @@ import agent.policy.spec.PeerRuleSpec.PortRuleSpec;
 import agent.policy.spec.PeerRuleSpec.PortSpec;
 import agent.policy.spec.RuleSpec;
 import agent.policy.spec.SelectorSpec;
+import agent.service.Backend;
+import agent.service.Frontend;
+import agent.service.Service;
+import agent.service.ServiceProtocol;
+import agent.service.Services;
 import agent.testkit.KernelTest;
 import agent.testkit.NetworkNamespace;
 import agent.testkit.TemporaryBpfFileSystem;
+import agent.testkit.TestControlGroup;
 import agent.testkit.UdpEchoServer;
 import agent.testkit.UdpStream;
 import agent.testkit.Workload;
 import agent.types.AlreadyInUseException;
+import agent.types.EntrySource;
+import agent.types.IpAddress;
+import agent.types.Refusal;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
@@ -42,6 +51,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.api.io.TempDir;
 
 /** The whole domain without an API: what calls ask for is enforced on packets, and stays. */
@@ -51,6 +61,9 @@ class AgentDomainKernelTest {
   private static final int SERVER = 11;
   private static final int CLIENT = 12;
   private static final int PORT = 5300;
+  private static final String OWN = "10.96.0.1";
+  private static final String FOREIGN = "10.96.0.2";
+  private static final EntrySource CLUSTER = new EntrySource("cluster");
   private static final int PATIENCE_MS = 400;
   private static final int ANSWERED_MS = 10_000;
   private static final long LONGEST_SEC = 60;
@@ -61,6 +74,7 @@ class AgentDomainKernelTest {
 
   private final NetworkNamespace namespace = NetworkNamespace.create("domain");
   private final TemporaryBpfFileSystem bpf = TemporaryBpfFileSystem.mount();
+  private final TestControlGroup group = TestControlGroup.create();
   private final List<String> heard = new CopyOnWriteArrayList<>();
   @TempDir private Path directory;
   private LockedNode node;
@@ -97,6 +111,7 @@ class AgentDomainKernelTest {
             new DatapathContext()
                 .bpfRoot(bpf.path())
                 .libDirectory(directory.resolve("lib"))
+                .cgroupRoot(group.path())
                 .conntrackTcpMax(16_384)
                 .conntrackAnyMax(16_384)
                 .preallocates(false))
@@ -122,6 +137,7 @@ class AgentDomainKernelTest {
     }
     namespace.close();
     bpf.close();
+    group.close();
   }
 
   private void end() {
@@ -266,6 +282,89 @@ class AgentDomainKernelTest {
               .delete(EndpointIdentifier.local(CLIENT))
               .get(LONGEST_SEC, TimeUnit.SECONDS));
       assertTrue(!isAnswered(client, server, PATIENCE_MS));
+    }
+  }
+
+  private static RuleSpec from(EntrySource source, RuleSpec rule) {
+    return new RuleSpec(
+        rule.endpointSelector(),
+        rule.ingress(),
+        rule.egress(),
+        rule.ingressDeny(),
+        rule.egressDeny(),
+        rule.labels(),
+        rule.description(),
+        rule.enableDefaultDeny(),
+        source);
+  }
+
+  private void change(PolicyChange change) throws Exception {
+    domain.policy().change(change).get(LONGEST_SEC, TimeUnit.SECONDS);
+  }
+
+  /** A service of the API without a number, by which the server is reached. */
+  private Service service(String frontend, Backend.State state) {
+    return new Service(
+        Service.UNNUMBERED,
+        new Frontend(IpAddress.parse(frontend), PORT, ServiceProtocol.UDP),
+        List.of(new Backend(IpAddress.parse(server.ipv4()), PORT, state, 1, null)),
+        false,
+        0,
+        null,
+        null);
+  }
+
+  private boolean isServed(String frontend, int withinMs) {
+    return UdpStream.isAnswered(client.namespace(), frontend, PORT, withinMs);
+  }
+
+  private static String conflict(Executable call) {
+    final Refusal refusal = assertThrows(Refusal.class, call);
+    assertEquals(Refusal.Kind.CONFLICT, refusal.kind());
+    return refusal.getMessage();
+  }
+
+  @Test
+  void shouldKeepApartWhatTwoSourcesWriteAlsoInTheNextRun() throws Exception {
+    server = workload(SERVER, "app=server");
+    client = workload(CLIENT, "app=client");
+    final RuleSpec own = onlyFrom("server", "client");
+    final List<RuleSpec> foreign =
+        List.of(from(CLUSTER, own), from(CLUSTER, onlyFrom("client", "other")));
+    final Replacement none = Replacement.of(false, List.of());
+    change(PolicyChange.add(List.of(own), none));
+    change(PolicyChange.add(CLUSTER, foreign, none));
+    domain.services().put(service(OWN, Backend.State.ACTIVE).numbered(1));
+    final int id =
+        domain.services().put(service(FOREIGN, Backend.State.ACTIVE).from(CLUSTER)).service().id();
+    try (UdpEchoServer _ = UdpEchoServer.start(server.namespace(), server.ipv4(), PORT);
+        UdpEchoServer _ = UdpEchoServer.start(server.namespace(), server.ipv6(), PORT);
+        UdpEchoServer _ = UdpEchoServer.start(client.namespace(), client.ipv4(), PORT);
+        UdpEchoServer _ = UdpEchoServer.start(client.namespace(), client.ipv6(), PORT)) {
+      for (final String frontend : List.of(OWN, FOREIGN)) {
+        assertTrue(isServed(frontend, ANSWERED_MS), frontend);
+      }
+      end();
+      start();
+      await(() -> isReady(SERVER) && isReady(CLIENT));
+      assertEquals(
+          "id: service %d (%s:%d/UDP) belongs to source 'cluster'".formatted(id, FOREIGN, PORT),
+          conflict(() -> domain.services().remove(id)));
+      assertEquals(
+          "id: service 1 (%s:%d/UDP) belongs to source 'api'".formatted(OWN, PORT),
+          conflict(() -> domain.services().remove(1, CLUSTER)));
+      domain.services().remove(1);
+      change(PolicyChange.delete(List.of()));
+      assertEquals(foreign, domain.policy().get(List.of()).rules());
+      assertEnforced();
+      assertTrue(isServed(FOREIGN, ANSWERED_MS));
+      assertTrue(!isServed(OWN, PATIENCE_MS));
+      final Services.Put changed =
+          domain.services().put(service(FOREIGN, Backend.State.MAINTENANCE).from(CLUSTER));
+      assertEquals(id, changed.service().id());
+      assertTrue(!isServed(FOREIGN, PATIENCE_MS));
+      change(PolicyChange.delete(CLUSTER, List.of()));
+      assertTrue(isAnswered(server, client, ANSWERED_MS));
     }
   }
 

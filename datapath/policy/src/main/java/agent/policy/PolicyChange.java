@@ -1,6 +1,8 @@
 package agent.policy;
 
 import agent.policy.spec.RuleSpec;
+import agent.types.EntrySource;
+import agent.types.Refusal;
 import java.util.List;
 
 /**
@@ -24,34 +26,58 @@ public final class PolicyChange {
     this.step = step;
   }
 
-  /**
-   * Adds rules, all or none. A rule that says the same as one that is held is not held twice.
-   *
-   * @param specs the rules; refusals name {@code [index]} and the path in it
-   * @param replacement the rules that are removed in the same step
-   * @return the change
-   * @throws agent.types.Refusal INVALID for a bad rule
-   */
+  /** Adds rules of the API, as {@link #add(EntrySource, List, Replacement)} does. */
   public static PolicyChange add(List<RuleSpec> specs, Replacement replacement) {
-    final List<Rule> added = RuleReader.read(specs);
-    return new PolicyChange(
-        "import of " + added.size() + " rules",
-        replacement.sameLabels(),
-        (before, limits) -> before.with(added, replacement, limits));
+    return add(EntrySource.API, specs, replacement);
   }
 
   /**
-   * Removes the rules that have all of these labels.
+   * Adds rules, all or none. A rule that says the same as one that the source has is not held
+   * twice.
    *
-   * @param labels {@code [source:]key[=value]}, without a source any; at least one
+   * @param source who asks
+   * @param specs the rules; refusals name {@code [index]} and the path in it
+   * @param replacement the rules of the source that are removed in the same step
+   * @return the change
+   * @throws Refusal INVALID for a bad rule, CONFLICT for one of another source
+   */
+  public static PolicyChange add(
+      EntrySource source, List<RuleSpec> specs, Replacement replacement) {
+    final List<Rule> added = RuleReader.read(specs);
+    for (int i = 0; i < added.size(); i++) {
+      if (!added.get(i).source().equals(source)) {
+        throw Refusal.conflict(
+            "[" + i + "].source",
+            "the rule belongs to source '%s', not to '%s'"
+                .formatted(added.get(i).source(), source));
+      }
+    }
+    return new PolicyChange(
+        "import of " + added.size() + " rules by " + source,
+        replacement.sameLabels() && source.equals(EntrySource.API),
+        (before, limits) -> before.with(source, added, replacement, limits));
+  }
+
+  /** Removes rules of the API, as {@link #delete(EntrySource, List)} does. */
+  public static PolicyChange delete(List<String> labels) {
+    return delete(EntrySource.API, labels);
+  }
+
+  /**
+   * Removes the rules that have all of these labels; it is refused where one of them is of another
+   * source.
+   *
+   * @param source who asks
+   * @param labels {@code [source:]key[=value]}, without a source any; none for all rules of the
+   *     source
    * @return the change
    */
-  public static PolicyChange delete(List<String> labels) {
+  public static PolicyChange delete(EntrySource source, List<String> labels) {
     final List<String> wanted = List.copyOf(labels);
     return new PolicyChange(
-        "delete of " + wanted,
-        wanted.isEmpty(),
-        (before, limits) -> before.without(before.withLabels(wanted)));
+        "delete of " + wanted + " by " + source,
+        wanted.isEmpty() && source.equals(EntrySource.API),
+        (before, limits) -> before.without(before.ofSource(source, wanted)));
   }
 
   /** Returns the change back to rules that were in force before the present ones. */
@@ -61,8 +87,8 @@ public final class PolicyChange {
   }
 
   /**
-   * Returns whether it says what the rules are in place of those that cannot be read: it removes
-   * all rules, or replaces rules.
+   * Returns whether it says what the rules are in place of those that cannot be read: the API
+   * removes all rules, or replaces rules.
    */
   boolean isWhole() {
     return isWhole;
@@ -71,7 +97,8 @@ public final class PolicyChange {
   /**
    * Returns the rules after the change: the same object where nothing changes.
    *
-   * @throws agent.types.Refusal NOT_FOUND where no rule has the labels, OVER_LIMIT
+   * @throws Refusal NOT_FOUND where no rule has the labels, CONFLICT where one of another source
+   *     has them, OVER_LIMIT
    */
   PolicyRepository apply(PolicyRepository before, PolicyLimits limits) {
     return step.apply(before, limits);

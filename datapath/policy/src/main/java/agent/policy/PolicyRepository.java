@@ -3,6 +3,7 @@ package agent.policy;
 import agent.identity.LabelPattern;
 import agent.identity.LabelSet;
 import agent.policy.spec.RuleSpec;
+import agent.types.EntrySource;
 import agent.types.Refusal;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -44,9 +45,11 @@ final class PolicyRepository {
    * Returns the rules after an import, at the next revision; this object where nothing changes. A
    * rule that stays although it is replaced, because a new one says the same, keeps its place.
    *
+   * @param source the source of the added rules, whose rules alone are replaced
    * @throws Refusal OVER_LIMIT where they exceed a limit
    */
-  PolicyRepository with(List<Rule> added, Replacement replacement, PolicyLimits limits) {
+  PolicyRepository with(
+      EntrySource source, List<Rule> added, Replacement replacement, PolicyLimits limits) {
     final Set<Rule> news = new LinkedHashSet<>(added);
     final Set<LabelSet> labels = new HashSet<>();
     if (replacement.sameLabels()) {
@@ -57,7 +60,9 @@ final class PolicyRepository {
     final List<Rule> after = new ArrayList<>(rules.size() + added.size());
     for (final Rule rule : rules) {
       final boolean isSaidAgain = news.contains(rule);
-      final boolean isReplaced = labels.contains(rule.labels()) || replacement.isByLabels(rule);
+      final boolean isReplaced =
+          rule.source().equals(source)
+              && (labels.contains(rule.labels()) || replacement.isByLabels(rule));
       if (!isReplaced || isSaidAgain && !known.contains(rule)) {
         after.add(rule);
       }
@@ -118,6 +123,28 @@ final class PolicyRepository {
       throw Refusal.notFound("labels", "no rule has " + labels);
     }
     return found;
+  }
+
+  /**
+   * Returns the rules of a source that have all of these labels; all of its rules where no labels
+   * are given.
+   *
+   * @throws Refusal NOT_FOUND where labels are given and no rule has them, CONFLICT where one of
+   *     another source has them
+   */
+  List<Rule> ofSource(EntrySource source, List<String> labels) {
+    final List<Rule> own = new ArrayList<>();
+    for (final Rule rule : withLabels(labels)) {
+      if (rule.source().equals(source)) {
+        own.add(rule);
+      } else if (!labels.isEmpty()) {
+        throw Refusal.conflict(
+            "labels",
+            "a rule with labels %s belongs to source '%s'"
+                .formatted(rule.labels().toStrings(), rule.source()));
+      }
+    }
+    return own;
   }
 
   PolicySnapshot snapshot() {

@@ -3,6 +3,7 @@ package agent.policy;
 import agent.identity.LabelSet;
 import agent.maps.layout.PolicyDirection;
 import agent.policy.spec.RuleSpec;
+import agent.types.EntrySource;
 import agent.types.Prefix;
 import java.util.EnumMap;
 import java.util.List;
@@ -11,8 +12,8 @@ import java.util.Objects;
 import java.util.Set;
 
 /**
- * A checked rule. Two rules are equal where they say the same: the same labels and the same content
- * after the check, whatever the order and the spelling of the labels.
+ * A checked rule. Two rules are equal where one source says the same: the same labels and the same
+ * content after the check, whatever the order and the spelling of the labels.
  */
 final class Rule {
   private final RuleSpec spec;
@@ -61,11 +62,16 @@ final class Rule {
             .distinct()
             .toList();
     count = RuleCount.of(spec);
-    hash = Objects.hash(labels, subject, enforced, sections, spec.description());
+    hash = Objects.hash(labels, subject, enforced, sections, spec.description(), spec.source());
   }
 
   RuleSpec spec() {
     return spec;
+  }
+
+  /** Returns who alone replaces and deletes it. */
+  EntrySource source() {
+    return spec.source();
   }
 
   LabelSet labels() {
@@ -108,6 +114,7 @@ final class Rule {
             && subject.equals(that.subject)
             && enforced.equals(that.enforced)
             && sections.equals(that.sections)
+            && source().equals(that.source())
             && Objects.equals(spec.description(), that.spec.description());
   }
 

@@ -12,6 +12,7 @@ import agent.policy.spec.RuleSpec;
 import agent.policy.spec.RuleSpec.LabelSpec;
 import agent.policy.spec.SelectorSpec;
 import agent.policy.spec.SelectorSpec.ExpressionSpec;
+import agent.types.EntrySource;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
@@ -36,6 +37,7 @@ record RuleCount(long rules, long peers, long cidrs, long labels, long character
     counter.selector(rule.endpointSelector());
     counter.labels(rule.labels());
     counter.text(rule.description());
+    counter.source(rule.source());
     counter.elements(rule.ingress());
     counter.elements(rule.egress());
     counter.elements(rule.ingressDeny());
@@ -65,6 +67,13 @@ record RuleCount(long rules, long peers, long cidrs, long labels, long character
     private void texts(Collection<String> texts) {
       if (texts != null) {
         texts.forEach(this::text);
+      }
+    }
+
+    /** That of the API is shared. */
+    void source(EntrySource source) {
+      if (!source.equals(EntrySource.API)) {
+        text(source.text());
       }
     }
 

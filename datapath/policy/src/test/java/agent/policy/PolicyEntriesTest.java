@@ -176,7 +176,8 @@ class PolicyEntriesTest {
         rule.egressDeny(),
         rule.labels(),
         rule.description(),
-        defaults);
+        defaults,
+        rule.source());
   }
 
   /** What a deny section requires narrows the peers of deny sections only. */

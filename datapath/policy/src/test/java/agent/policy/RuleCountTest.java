@@ -27,6 +27,7 @@ import agent.policy.spec.RuleSpec;
 import agent.policy.spec.RuleSpec.LabelSpec;
 import agent.policy.spec.SelectorSpec;
 import agent.policy.spec.SelectorSpec.ExpressionSpec;
+import agent.types.EntrySource;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -41,6 +42,26 @@ class RuleCountTest {
         new RuleCount(1, peers, cidrs, labels, characters),
         RuleCount.of(ingress(null, element)),
         element::toString);
+  }
+
+  /** That of the API is one text for all rules. */
+  @Test
+  void shouldCountTheSourcesOfOtherRules() {
+    for (final String source : List.of("api", "cluster", "file:shop.yaml")) {
+      final RuleSpec rule =
+          new RuleSpec(
+              SelectorSpec.ALL,
+              List.of(),
+              null,
+              null,
+              null,
+              null,
+              "four",
+              null,
+              new EntrySource(source));
+      final int characters = 4 + (source.equals("api") ? 0 : source.length());
+      assertEquals(new RuleCount(1, 0, 0, 0, characters), RuleCount.of(rule));
+    }
   }
 
   /** An expression that is not plain text also counts the states of its automaton. */

@@ -16,6 +16,7 @@ import agent.policy.spec.RuleSpec.DefaultDenySpec;
 import agent.policy.spec.RuleSpec.LabelSpec;
 import agent.policy.spec.SelectorSpec;
 import agent.policy.spec.SelectorSpec.ExpressionSpec;
+import agent.types.EntrySource;
 import java.util.List;
 
 /**
@@ -38,6 +39,9 @@ final class PolicyRuleCodec {
     if (rule.enableDefaultDeny() != null) {
       out.member("enableDefaultDeny", rule.enableDefaultDeny(), PolicyRuleCodec::writeDefaultDeny);
     }
+    if (!rule.source().equals(EntrySource.API)) { // a release before 0.10 does not read it
+      out.member("source", rule.source(), DocumentWriter::text);
+    }
     out.endObject();
   }
 
@@ -51,7 +55,8 @@ final class PolicyRuleCodec {
         in.memberOrNull("egressDeny", PolicyRuleCodec::readDenies),
         in.memberOrNull("labels", from -> from.list(PolicyRuleCodec::readLabel)),
         in.memberOrNull("description", DocumentReader::text),
-        in.lastMember("enableDefaultDeny", PolicyRuleCodec::readDefaultDeny));
+        in.laterMember("enableDefaultDeny", PolicyRuleCodec::readDefaultDeny),
+        in.lastMember("source", DocumentReader::source));
   }
 
   /** Former releases took {@code {}} for everything; as a deny it is that to this day. */

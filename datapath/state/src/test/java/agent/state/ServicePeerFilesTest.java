@@ -90,7 +90,8 @@ class ServicePeerFilesTest {
                     null,
                     null,
                     null,
-                    new RuleSpec.DefaultDenySpec(false, null)),
+                    new RuleSpec.DefaultDenySpec(false, null),
+                    null),
                 new RuleSpec(
                     SelectorSpec.ALL,
                     null,
@@ -99,7 +100,8 @@ class ServicePeerFilesTest {
                     null,
                     null,
                     "x",
-                    new RuleSpec.DefaultDenySpec(null, true))),
+                    new RuleSpec.DefaultDenySpec(null, true),
+                    null)),
             List.of());
     try (AgentState state = AgentState.open(root)) {
       state.policyStore().save(rules);

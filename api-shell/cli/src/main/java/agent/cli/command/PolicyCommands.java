@@ -20,6 +20,7 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.stream.Collectors;
 
 /** {@code agentctl policy}: rules and selectors. */
@@ -36,8 +37,8 @@ public final class PolicyCommands {
             .operation("GET /policy")
             .details(
                 """
-                The document is what 'policy import' takes: JSON, or YAML with -o yaml. The revision \
-                goes to standard error.""")
+                The document is what 'policy import' takes, but for rules that have a source: JSON, or \
+                YAML with -o yaml. The revision goes to standard error.""")
             .argument(labels())
             .example("agentctl policy get > rules.json", "save the rules to a file"),
         CommonOptions.watched(
@@ -48,7 +49,7 @@ public final class PolicyCommands {
         CommandSpec.<Action>command("delete", "Deletes rules.", PolicyCommands::delete)
             .operation("DELETE /policy")
             .argument(labels())
-            .option(OptionSpec.flag(ALL, "Delete all rules.")),
+            .option(OptionSpec.flag(ALL, "Delete all rules of the API.")),
         CommonOptions.watched(
             CommandSpec.<Action>command(
                     "selectors",
@@ -121,6 +122,8 @@ public final class PolicyCommands {
                 .column("EGRESS", rule -> count(rule, "egress"))
                 .column("INGRESS-DENY", rule -> count(rule, "ingressDeny"))
                 .column("EGRESS-DENY", rule -> count(rule, "egressDeny"))
+                .column(
+                    "SOURCE", rule -> Objects.requireNonNullElse(Tree.text(rule, "source"), "api"))
                 .column("DESCRIPTION", "description"));
   }
 

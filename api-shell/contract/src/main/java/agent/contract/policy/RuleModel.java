@@ -15,6 +15,7 @@ import java.util.List;
  * @param ingress what may reach the endpoints
  * @param ingressDeny what must not reach the endpoints
  * @param labels labels of the rule
+ * @param source who alone replaces and deletes the rule; absent for the API
  */
 public record RuleModel(
     @JsonProperty("description") String description,
@@ -24,7 +25,8 @@ public record RuleModel(
     @JsonProperty("endpointSelector") EndpointSelectorModel endpointSelector,
     @JsonProperty("ingress") List<IngressModel> ingress,
     @JsonProperty("ingressDeny") List<IngressModel> ingressDeny,
-    @JsonProperty("labels") List<LabelModel> labels) {
+    @JsonProperty("labels") List<LabelModel> labels,
+    @JsonProperty("source") String source) {
   /**
    * In which directions a rule turns enforcement on.
    *

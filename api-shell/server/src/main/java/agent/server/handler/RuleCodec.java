@@ -26,6 +26,9 @@ import agent.policy.spec.RuleSpec.DefaultDenySpec;
 import agent.policy.spec.RuleSpec.LabelSpec;
 import agent.policy.spec.SelectorSpec;
 import agent.policy.spec.SelectorSpec.ExpressionSpec;
+import agent.types.EntrySource;
+import agent.types.Refusal;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Function;
 
@@ -33,9 +36,21 @@ import java.util.function.Function;
 public final class RuleCodec {
   private RuleCodec() {}
 
-  /** Converts rules to the form of the domain; checks nothing. */
+  /**
+   * Converts rules to the form of the domain; checks their sources alone.
+   *
+   * @throws Refusal INVALID naming the source of a rule
+   */
   public static List<RuleSpec> decode(List<RuleModel> rules) {
-    return each(rules, RuleCodec::decode);
+    final List<RuleSpec> specs = new ArrayList<>(rules.size());
+    for (int i = 0; i < rules.size(); i++) {
+      try {
+        specs.add(one(rules.get(i), RuleCodec::decode));
+      } catch (Refusal refusal) {
+        throw refusal.at("[" + i + "]." + refusal.field());
+      }
+    }
+    return specs;
   }
 
   private static RuleSpec decode(RuleModel rule) {
@@ -47,7 +62,8 @@ public final class RuleCodec {
         each(rule.egressDeny(), RuleCodec::egress),
         each(rule.labels(), l -> new LabelSpec(l.key(), l.value(), l.source())),
         rule.description(),
-        one(rule.enableDefaultDeny(), d -> new DefaultDenySpec(d.ingress(), d.egress())));
+        one(rule.enableDefaultDeny(), d -> new DefaultDenySpec(d.ingress(), d.egress())),
+        one(rule.source(), EntrySource::new));
   }
 
   private static SelectorSpec selector(EndpointSelectorModel selector) {
@@ -130,7 +146,8 @@ public final class RuleCodec {
         one(rule.endpointSelector(), RuleCodec::selector),
         each(rule.ingress(), RuleCodec::ingress),
         each(rule.ingressDeny(), RuleCodec::ingress),
-        each(rule.labels(), l -> new LabelModel(l.key(), l.source(), l.value())));
+        each(rule.labels(), l -> new LabelModel(l.key(), l.source(), l.value())),
+        rule.source().equals(EntrySource.API) ? null : rule.source().text());
   }
 
   private static EndpointSelectorModel selector(SelectorSpec selector) {

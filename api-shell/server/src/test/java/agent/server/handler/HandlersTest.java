@@ -36,6 +36,10 @@ import agent.ipam.IpamContext;
 import agent.maps.kernel.MapRegistry;
 import agent.maps.layout.ServiceForwarding;
 import agent.maps.mirror.MapMirrors;
+import agent.policy.PolicyChange;
+import agent.policy.Replacement;
+import agent.policy.spec.RuleSpec;
+import agent.policy.spec.SelectorSpec;
 import agent.server.ApiHandler;
 import agent.server.Route;
 import agent.server.TestServer;
@@ -45,6 +49,7 @@ import agent.server.view.DaemonView;
 import agent.server.view.ProxyView.EndpointTraffic;
 import agent.service.Services;
 import agent.testkit.api.CheckedSocket;
+import agent.types.EntrySource;
 import agent.types.IpAddress;
 import agent.types.Prefix;
 import agent.types.Refusal;
@@ -404,6 +409,55 @@ class HandlersTest {
         "400 \"replace: duplicate query parameter\"",
         put("?replace=true&replace=true", rule("web", "c")));
     assertEquals("5 [" + rule("web", "b") + "]", shown(client.policy(List.of())));
+  }
+
+  @Test
+  void shouldShowAndKeepTheRulesOfOtherSources() throws IOException {
+    final EntrySource file = new EntrySource("file:shop.yaml");
+    final RuleSpec foreign =
+        new RuleSpec(
+            SelectorSpec.ALL,
+            List.of(),
+            null,
+            null,
+            null,
+            List.of(new RuleSpec.LabelSpec("rule", "b", "k8s")),
+            null,
+            null,
+            file);
+    policy
+        .change(PolicyChange.add(file, List.of(foreign), Replacement.of(false, List.of())))
+        .join();
+    client.importPolicy(listOf(rule("web", "a")));
+    final String shownForeign =
+        "{\"endpointSelector\":{},\"ingress\":[],\"labels\":[{\"key\":\"rule\",\"source\":\"k8s\","
+            + "\"value\":\"b\"}],\"source\":\"file:shop.yaml\"}";
+    final String both = "3 [" + shownForeign + "," + rule("web", "a") + "]";
+    assertEquals(both, shown(client.policy(List.of())));
+    assertRefused(
+        409,
+        "[1].source: the rule belongs to source 'file:shop.yaml', not to 'api'",
+        () -> client.importPolicy("[" + rule("db", "a") + "," + shownForeign + "]"));
+    assertRefused(
+        400,
+        "[1].source: 'shop' is not api, cluster, orch, file:<name> or runtime:<kind>",
+        () ->
+            client.importPolicy(
+                "["
+                    + rule("db", "a")
+                    + ","
+                    + shownForeign.replace("file:shop.yaml", "shop")
+                    + "]"));
+    assertRefused(
+        409,
+        "labels: a rule with labels [k8s:rule=b] belongs to source 'file:shop.yaml'",
+        () -> client.deletePolicy(List.of("k8s:rule=b")));
+    final String sameOfApi = rule("web", "a").replaceAll("}$", ",\"source\":\"api\"}");
+    assertEquals(both, shown(client.importPolicy(listOf(sameOfApi))), "the same rule");
+    assertEquals(
+        "4 [" + shownForeign + "," + rule("db", "b") + "]",
+        shown(client.importPolicy(listOf(rule("db", "b")), true, List.of("k8s:rule=a"))));
+    assertEquals("5 [" + shownForeign + "]", shown(client.deletePolicy(List.of())));
   }
 
   @Test

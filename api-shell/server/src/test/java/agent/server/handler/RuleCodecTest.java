@@ -12,6 +12,7 @@ import agent.policy.spec.PeerRuleSpec.ServiceSpec;
 import agent.policy.spec.RequestRuleSpec;
 import agent.policy.spec.RuleSpec;
 import agent.policy.spec.RuleSpec.DefaultDenySpec;
+import agent.types.EntrySource;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import tools.jackson.databind.json.JsonMapper;
@@ -79,6 +80,16 @@ class RuleCodecTest {
             "[{\"egress\":[{\"toPorts\":[{\"rules\":{\"dns\":[{}],\"http\":[{\"headerMatches\":[{}],\"headers\":[]}]}}]}]}]")) {
       assertEquals(rule, encoded(decoded(rule)));
     }
+  }
+
+  @Test
+  void shouldShowTheSourceOfARuleThatIsNotOfTheApi() {
+    final String rule = "[{\"labels\":[],\"source\":\"%s\"}]";
+    final List<RuleSpec> foreign = decoded(rule.formatted("cluster"));
+    assertEquals(new EntrySource("cluster"), foreign.getFirst().source());
+    assertEquals(rule.formatted("cluster"), encoded(foreign));
+    assertEquals("[{\"labels\":[]}]", encoded(decoded(rule.formatted("api"))));
+    assertEquals(EntrySource.API, decoded("[{}]").getFirst().source());
   }
 
   /** A rule says the same however its numbers are written. */

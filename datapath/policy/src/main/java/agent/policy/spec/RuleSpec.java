@@ -1,5 +1,6 @@
 package agent.policy.spec;
 
+import agent.types.EntrySource;
 import java.util.List;
 
 /**
@@ -14,6 +15,7 @@ import java.util.List;
  * @param description free text
  * @param enableDefaultDeny in which directions the rule turns enforcement on; null for those that
  *     it has a section for
+ * @param source who alone replaces and deletes the rule; null for the API, which then is it
  */
 public record RuleSpec(
     SelectorSpec endpointSelector,
@@ -23,9 +25,13 @@ public record RuleSpec(
     List<PeerRuleSpec> egressDeny,
     List<LabelSpec> labels,
     String description,
-    DefaultDenySpec enableDefaultDeny) {
+    DefaultDenySpec enableDefaultDeny,
+    EntrySource source) {
+  public RuleSpec {
+    source = source == null ? EntrySource.API : source;
+  }
 
-  /** Creates a rule that turns enforcement on in the directions that it has a section for. */
+  /** Creates a rule of the API that turns enforcement on in the directions of its sections. */
   public RuleSpec(
       SelectorSpec endpointSelector,
       List<PeerRuleSpec> ingress,
@@ -34,7 +40,16 @@ public record RuleSpec(
       List<PeerRuleSpec> egressDeny,
       List<LabelSpec> labels,
       String description) {
-    this(endpointSelector, ingress, egress, ingressDeny, egressDeny, labels, description, null);
+    this(
+        endpointSelector,
+        ingress,
+        egress,
+        ingressDeny,
+        egressDeny,
+        labels,
+        description,
+        null,
+        null);
   }
 
   /**

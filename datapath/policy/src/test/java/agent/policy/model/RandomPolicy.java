@@ -14,6 +14,7 @@ import agent.policy.spec.RuleSpec.DefaultDenySpec;
 import agent.policy.spec.RuleSpec.LabelSpec;
 import agent.policy.spec.SelectorSpec;
 import agent.policy.spec.SelectorSpec.ExpressionSpec;
+import agent.types.EntrySource;
 import agent.types.IpAddress;
 import agent.types.Prefix;
 import java.util.ArrayList;
@@ -137,7 +138,8 @@ public final class RandomPolicy {
         (present & 8) != 0 ? denied(elements()) : null,
         List.of(new LabelSpec("rule", "r" + index, null)),
         null,
-        defaults.nextInt(4) == 0 ? new DefaultDenySpec(enforced(), enforced()) : null);
+        defaults.nextInt(4) == 0 ? new DefaultDenySpec(enforced(), enforced()) : null,
+        EntrySource.API);
   }
 
   private Boolean enforced() {

@@ -75,7 +75,8 @@ public final class RandomRequests {
                     fewer(rule.egressDeny()),
                     rule.labels(),
                     rule.description(),
-                    rule.enableDefaultDeny()))
+                    rule.enableDefaultDeny(),
+                    rule.source()))
         .toList();
   }
 
