@@ -1,5 +1,6 @@
 package agent.reconcile;
 
+import java.util.BitSet;
 import org.agrona.DirectBuffer;
 import org.agrona.collections.LongArrayList;
 
@@ -12,12 +13,18 @@ public final class Batch {
   private final Tables tables;
   private final LongArrayList additions = new LongArrayList();
   private final LongArrayList removals = new LongArrayList();
-  private boolean[] reviewed = {};
-  private boolean[] compared = {};
-  private boolean[] relieved = {};
+  private final RefusedRows refused;
 
-  Batch(Tables tables) {
+  /** The numbers of the tables for which each is asked. */
+  private final BitSet read = new BitSet();
+
+  private final BitSet reviewed = new BitSet();
+  private final BitSet compared = new BitSet();
+  private final BitSet relieved = new BitSet();
+
+  Batch(Tables tables, RefusedRows refused) {
     this.tables = tables;
+    this.refused = refused;
   }
 
   /** Puts the entry of a source; owners may tell who may remove it. */
@@ -39,7 +46,7 @@ public final class Batch {
 
   /** Looks the table through for entries whose refined value has changed. */
   public void review(DesiredTable table) {
-    reviewed[tables.indexOf(table)] = true;
+    reviewed.set(tables.indexOf(table));
   }
 
   /**
@@ -47,27 +54,42 @@ public final class Batch {
    */
   public void complete(DesiredTable table, int source) {
     if (table.complete(source)) {
-      relieved[tables.indexOf(table)] = true;
+      relieved.set(tables.indexOf(table));
     }
   }
 
   /** Compares the whole map with the table, before the changes count as being in force. */
   public void compare(DesiredTable table) {
-    compared[tables.indexOf(table)] = true;
+    compared.set(tables.indexOf(table));
+  }
+
+  /**
+   * Reads what the map holds, before anything of this round is written. The table desires nothing
+   * of it by that.
+   */
+  public void read(DesiredTable table) {
+    read.set(tables.indexOf(table));
+  }
+
+  /**
+   * Returns why an entry of a table was not written in this round, or why its map could not be
+   * read; null where neither is so.
+   */
+  public RuntimeException refusal(DesiredTable table) {
+    final RuntimeException refusal = refused.of(table);
+    return refusal == null && read.get(tables.indexOf(table))
+        ? table.comparison().failure()
+        : refusal;
   }
 
   /** Begins anew, without changes. */
   void begin(boolean reviewsAll) {
-    final int count = tables.size();
-    if (reviewed.length != count) {
-      reviewed = new boolean[count];
-      compared = new boolean[count];
-      relieved = new boolean[count];
-    }
-    for (int i = 0; i < count; i++) {
-      reviewed[i] = reviewsAll;
-      compared[i] = false;
-      relieved[i] = false;
+    read.clear();
+    compared.clear();
+    relieved.clear();
+    reviewed.clear();
+    if (reviewsAll) {
+      reviewed.set(0, tables.size());
     }
     additions.clear();
     removals.clear();
@@ -81,16 +103,21 @@ public final class Batch {
     return removals;
   }
 
-  boolean isReviewed(int table) {
-    return reviewed[table];
+  /** Returns the numbers of the tables whose maps are read. */
+  BitSet read() {
+    return read;
   }
 
-  boolean isCompared(int table) {
-    return compared[table];
+  BitSet reviewed() {
+    return reviewed;
   }
 
-  /** Returns whether entries of the previous run end with this batch. */
-  boolean isRelieved(int table) {
-    return relieved[table];
+  BitSet compared() {
+    return compared;
+  }
+
+  /** Returns the numbers of the tables whose entries of the previous run end with this batch. */
+  BitSet relieved() {
+    return relieved;
   }
 }

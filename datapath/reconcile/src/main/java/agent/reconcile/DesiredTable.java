@@ -14,12 +14,13 @@ import org.agrona.concurrent.UnsafeBuffer;
  * source has declared its entries complete, or one of them has changed the key.
  *
  * <p>A row has a key, the value that the map holds, and for each source an owner and a value. Rows
- * lie outside the heap in parts of {@value #PART} and keep their number; a free one is used again.
- * Allocates only when it grows. For the reconciler's thread.
+ * lie outside the heap in parts of {@value #PART}, of which the first grows to that, and keep their
+ * number; a free one is used again. Allocates only when it grows. For the reconciler's thread.
  */
 public final class DesiredTable {
   private static final int PART_BITS = 9;
   private static final int PART = 1 << PART_BITS;
+  private static final int SMALLEST_PART = 8;
   private static final int FACTOR = 0x9E3779B1;
   private static final int MOST_SOURCES = 7;
 
@@ -60,6 +61,9 @@ public final class DesiredTable {
   private int complete;
   private long revision;
   private boolean isAdopted;
+  private int number = -1;
+  private int desired;
+  private boolean isTouched;
 
   /**
    * Creates an empty table.
@@ -110,7 +114,7 @@ public final class DesiredTable {
   }
 
   /** Returns whether the entries are known that the map held when the agent started. */
-  boolean isAdopted() {
+  public boolean isAdopted() {
     return isAdopted;
   }
 
@@ -119,14 +123,27 @@ public final class DesiredTable {
     isAdopted = true;
   }
 
-  /** Returns the number of the last change. */
+  /** Returns the number of the last change of a row. */
   long revision() {
     return revision;
   }
 
-  /** Begins a change with the next number. */
-  void beginRevision() {
-    revision++;
+  /** Returns the number among the tables of the reconciler, or -1. */
+  int number() {
+    return number;
+  }
+
+  void number(int next) {
+    number = next;
+  }
+
+  /** Returns whether an entry of the map was written in this step. */
+  boolean isTouched() {
+    return isTouched;
+  }
+
+  void touched(boolean isTouchedNow) {
+    isTouched = isTouchedNow;
   }
 
   /** Adopts an entry that the map holds. */
@@ -182,7 +199,7 @@ public final class DesiredTable {
     if (isSettled(row) && !has(row, DEFERRED)) {
       return -1;
     }
-    part(row).putLong(at(row) + REVISION, revision);
+    part(row).putLong(at(row) + REVISION, ++revision);
     return row;
   }
 
@@ -215,6 +232,11 @@ public final class DesiredTable {
   /** Returns the number of rows, with those that are not used. */
   public int rows() {
     return rows;
+  }
+
+  /** Returns the number of entries that the map is to hold. */
+  public int desired() {
+    return desired;
   }
 
   boolean isUsed(int row) {
@@ -256,6 +278,66 @@ public final class DesiredTable {
   /** Returns whether a row is realized, and its last write or deletion was not refused. */
   boolean isSettled(int row) {
     return !has(row, REFUSED) && isRealized(row);
+  }
+
+  /** Returns whether the map is to hold an entry of a key. */
+  public boolean wants(DirectBuffer key) {
+    final int row = find(key);
+    return row >= 0 && isWanted(row);
+  }
+
+  /** Returns whether the map is to hold this value for a key. */
+  public boolean wants(DirectBuffer key, DirectBuffer value) {
+    final int row = find(key);
+    final DirectBuffer found = row < 0 ? null : wanted(row);
+    return found != null && areEqual(found, 0, value, valueBytes);
+  }
+
+  /** Returns whether the map holds an entry of a key, as far as is known. */
+  public boolean holds(DirectBuffer key) {
+    final int row = find(key);
+    return row >= 0 && has(row, WRITTEN);
+  }
+
+  /** Returns whether the map holds this value for a key, as far as is known. */
+  public boolean holds(DirectBuffer key, DirectBuffer value) {
+    final int row = find(key);
+    return row >= 0 && has(row, WRITTEN) && isWritten(row, value);
+  }
+
+  /** Returns how many desired entries another table of this shape has, too. */
+  public int desiredIn(DesiredTable other) {
+    int count = 0;
+    for (int row = 0; row < rows; row++) {
+      final DirectBuffer value = wanted(row);
+      count += value != null && other.wants(key(row), value) ? 1 : 0;
+    }
+    return count;
+  }
+
+  /** Makes what the map holds for a row the desired entry of the only source. */
+  public void desireHeld(int row) {
+    final DirectBuffer value = held(row);
+    if (value != null) {
+      put(0, 0, key(row), value);
+    } else if (isWanted(row)) {
+      remove(0, 0, key(row));
+      freeUnused(row);
+    }
+  }
+
+  /** Notes what a walk in a round of comparison has found. */
+  void found(DirectBuffer key, DirectBuffer value, int round) {
+    final int row = rowFor(key);
+    part(row).putBytes(at(row) + KEY + keyBytes, value, 0, valueBytes);
+    set(row, WRITTEN);
+    round(row, round);
+  }
+
+  /** Notes that such a walk has not found a row. */
+  void notFound(int row) {
+    clear(row, WRITTEN);
+    freeUnused(row);
   }
 
   private boolean isWritten(int row, DirectBuffer value) {
@@ -369,7 +451,11 @@ public final class DesiredTable {
     final int row = rows;
     if (row >>> PART_BITS == parts.length) {
       parts = Arrays.copyOf(parts, parts.length + 1);
-      parts[parts.length - 1] = OffHeap.allocate(PART * stride);
+      parts[parts.length - 1] = OffHeap.allocate((row == 0 ? SMALLEST_PART : PART) * stride);
+    } else if (at(row) == part(row).capacity()) {
+      final UnsafeBuffer former = parts[0];
+      parts[0] = OffHeap.allocate(2 * former.capacity());
+      parts[0].putBytes(0, former, 0, former.capacity());
     }
     rows++;
     return row;
@@ -388,11 +474,16 @@ public final class DesiredTable {
   }
 
   private void set(int row, int bit) {
-    part(row).putInt(at(row) + STATE, state(row) | bit);
+    change(row, state(row) | bit);
   }
 
   private void clear(int row, int bit) {
-    part(row).putInt(at(row) + STATE, state(row) & ~bit);
+    change(row, state(row) & ~bit);
+  }
+
+  private void change(int row, int state) {
+    desired += ((state & SOURCES) == 0 ? 0 : 1) - (isWanted(row) ? 1 : 0);
+    part(row).putInt(at(row) + STATE, state);
   }
 
   private UnsafeBuffer part(int row) {

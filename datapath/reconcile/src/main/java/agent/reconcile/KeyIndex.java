@@ -3,25 +3,26 @@ package agent.reconcile;
 import org.agrona.concurrent.UnsafeBuffer;
 
 /**
- * Finds rows by the hash of their keys: open addressing in {@value #SEGMENTS} segments that grow
- * one at a time, so that a table of a million rows copies 4,000 slots at once, and not all. A slot
- * holds the hash beside the number of the row: growing reads no row. Allocates only when a segment
- * grows.
+ * Finds rows by the hash of their keys: open addressing in one segment and, beyond {@value
+ * #MOST_UNDIVIDED} rows, in {@value #SEGMENTS} segments that grow one at a time, so that a table of
+ * a million rows copies 4,000 slots at once, and not all. A slot holds the hash beside the number
+ * of the row: growing reads no row. Allocates only when a segment grows.
  */
 final class KeyIndex {
   private static final int SEGMENTS = 256;
   private static final int SEGMENT_SHIFT = Integer.SIZE - 8;
   private static final int SMALLEST = 8;
+  private static final int MOST_UNDIVIDED = 2048;
 
-  private final UnsafeBuffer[] segments = new UnsafeBuffer[SEGMENTS];
-  private final int[] sizes = new int[SEGMENTS];
+  private UnsafeBuffer[] segments = new UnsafeBuffer[1];
+  private int[] sizes = new int[1];
   private UnsafeBuffer sought;
   private int soughtHash;
   private int slot;
 
   /** Returns the first row with a hash, or -1; {@link #next} returns those after it. */
   int first(int hash) {
-    sought = segments[hash >>> SEGMENT_SHIFT];
+    sought = segments[segmentOf(hash)];
     if (sought == null) {
       return -1;
     }
@@ -46,7 +47,29 @@ final class KeyIndex {
 
   /** Adds a row that is not in the index. */
   void add(int hash, int row) {
-    final int number = hash >>> SEGMENT_SHIFT;
+    if (segments.length == 1 && sizes[0] == MOST_UNDIVIDED) {
+      divide();
+    }
+    add((long) hash << Integer.SIZE | row + 1);
+  }
+
+  private int segmentOf(int hash) {
+    return segments.length == 1 ? 0 : hash >>> SEGMENT_SHIFT;
+  }
+
+  private void divide() {
+    final UnsafeBuffer whole = segments[0];
+    segments = new UnsafeBuffer[SEGMENTS];
+    sizes = new int[SEGMENTS];
+    for (int i = 0; i <= mask(whole); i++) {
+      if (get(whole, i) != 0) {
+        add(get(whole, i));
+      }
+    }
+  }
+
+  private void add(long entry) {
+    final int number = segmentOf(hashOf(entry));
     UnsafeBuffer segment = segments[number];
     if (segment == null) {
       segment = OffHeap.allocate(SMALLEST * Long.BYTES);
@@ -57,7 +80,7 @@ final class KeyIndex {
       segment = grown(segment);
       segments[number] = segment;
     }
-    insert(segment, (long) hash << Integer.SIZE | row + 1);
+    insert(segment, entry);
   }
 
   private static UnsafeBuffer grown(UnsafeBuffer segment) {
@@ -81,7 +104,7 @@ final class KeyIndex {
 
   /** Removes a row; those behind it that a search would no longer find move up. */
   void remove(int hash, int row) {
-    final int number = hash >>> SEGMENT_SHIFT;
+    final int number = segmentOf(hash);
     final UnsafeBuffer segment = segments[number];
     final int mask = mask(segment);
     int hole = hash & mask;

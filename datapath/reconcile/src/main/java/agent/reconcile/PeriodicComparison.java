@@ -1,6 +1,7 @@
 package agent.reconcile;
 
 import agent.conductor.Repairs;
+import java.util.ArrayList;
 import java.util.List;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
@@ -28,7 +29,7 @@ public final class PeriodicComparison {
     }
   }
 
-  private final List<Compared> maps;
+  private final List<Compared> maps = new ArrayList<>();
   private final Repairs repairs;
   private int next;
   private boolean isBegun;
@@ -36,8 +37,28 @@ public final class PeriodicComparison {
 
   /** Creates a comparison of tables that a reconciler has. */
   public PeriodicComparison(List<DesiredTable> tables, Repairs repairs) {
-    maps = tables.stream().map(Compared::new).toList();
+    tables.forEach(this::add);
     this.repairs = repairs;
+  }
+
+  /** Adds a table. */
+  public void add(DesiredTable table) {
+    maps.add(new Compared(table));
+  }
+
+  /** Ends the comparison of a table, and its fault. */
+  public void remove(DesiredTable table) {
+    for (int i = 0; i < maps.size(); i++) {
+      if (maps.get(i).table == table) {
+        if (i == next && isBegun) {
+          table.comparison().abandon();
+          isBegun = false;
+        }
+        table.faults().clear(maps.remove(i).subject);
+        next -= i < next ? 1 : 0;
+        return;
+      }
+    }
   }
 
   /** Executes one bounded step; returns how many entries it has repaired, or the end of a round. */
@@ -84,9 +105,9 @@ public final class PeriodicComparison {
     }
     if (comparison.failure() != null) {
       final String failure = comparison.failure().getMessage();
-      compared.table.faults().failed(compared.subject, "cannot be repaired: " + failure);
+      compared.table.faults().failed(compared.subject, "repair failed: " + failure);
       if (compared.failure == null) {
-        LOGGER.error("{}: cannot be repaired: {}", compared.subject, failure);
+        LOGGER.error("{}: repair failed: {}", compared.subject, failure);
       }
       compared.isFaulty = true;
       compared.failure = failure;

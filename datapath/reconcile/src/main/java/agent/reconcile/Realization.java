@@ -22,6 +22,16 @@ public interface Realization {
   default void onWritten(
       MutableDirectBuffer key, MutableDirectBuffer before, MutableDirectBuffer after) {}
 
+  /**
+   * Returns whether a write may be executed although one before it was refused in the same round.
+   *
+   * @param before the value that the map holds, or null
+   * @param after the value that it is to hold, or null
+   */
+  default boolean mayOvertake(MutableDirectBuffer before, MutableDirectBuffer after) {
+    return before != null;
+  }
+
   /** Ends a step that has written: generations are raised after the entries. */
   default void onStepEnd() {}
 

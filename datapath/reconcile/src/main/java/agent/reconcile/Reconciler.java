@@ -3,6 +3,9 @@ package agent.reconcile;
 import agent.bindings.Errno;
 import agent.conductor.Work;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.agrona.MutableDirectBuffer;
 import org.agrona.collections.LongArrayList;
@@ -12,13 +15,14 @@ import org.apache.logging.log4j.Logger;
 
 /**
  * Brings maps to their desired tables: the long work of a conductor that never ends. TableChanges
- * are realized one after the other, each as a {@link Batch}; a step applies, writes or looks
- * through a bounded number of entries. Once its tables and lists have grown, it allocates nothing.
+ * are realized one after the other, each as a {@link Batch} or, in rounds, as several; a step
+ * applies, writes or looks through a bounded number of entries. Once its tables and lists have
+ * grown, it allocates nothing.
  *
  * <p>What a map refuses is named to the waiter and to the faults, and retried: before the next
  * change, and after a time that doubles from {@value #SHORTEST_RETRY_MS} ms. New entries behind a
  * refused one of the same change are held back, and keep their order; removals are not, since they
- * make room.
+ * make room. A table may say otherwise ({@link Realization#mayOvertake}).
  */
 public final class Reconciler implements Work {
   private static final Logger LOGGER = LogManager.getLogger(Reconciler.class);
@@ -35,6 +39,7 @@ public final class Reconciler implements Work {
     ADOPT,
     RETRY,
     APPLY,
+    READ,
     REVIEW,
     ADD,
     RELIEVE,
@@ -51,8 +56,15 @@ public final class Reconciler implements Work {
 
   private final NanoClock clock;
   private final Tables tables = new Tables();
-  private final Batch batch = new Batch(tables);
   private final RefusedRows refused = new RefusedRows(tables);
+  private final Batch batch = new Batch(tables, refused);
+
+  /** The tables whose maps the next change adopts. */
+  private final List<DesiredTable> unknown = new ArrayList<>();
+
+  /** The tables whose maps were written in this step. */
+  private final List<DesiredTable> touched = new ArrayList<>();
+
   private final ArrayDeque<Request> requests = new ArrayDeque<>();
   private final ArrayDeque<Request> unused = new ArrayDeque<>();
   private Request current;
@@ -62,6 +74,7 @@ public final class Reconciler implements Work {
   private int cursor;
   private boolean isBegun;
   private boolean isIncomplete;
+  private boolean isRetrying;
   private int allowance;
   private RuntimeException failure;
   private long retryNs;
@@ -72,10 +85,26 @@ public final class Reconciler implements Work {
     this.clock = clock;
   }
 
-  /** Adds a table and returns it; before the first change. */
+  /** Adds a table and returns it; the next change adopts what its map holds. */
   public DesiredTable add(DesiredTable added) {
+    unknown.add(added);
+    return addUnread(added);
+  }
+
+  /**
+   * Adds a table and returns it. It is empty, and its map is compared with it once a change has
+   * {@linkplain Batch#read read} it.
+   */
+  public DesiredTable addUnread(DesiredTable added) {
     tables.add(added);
     return added;
+  }
+
+  /** Removes a table, with what is still to be written; its map is not written any more. */
+  public void remove(DesiredTable removed) {
+    refused.removeAll(removed);
+    unknown.remove(removed);
+    tables.remove(removed);
   }
 
   /**
@@ -144,15 +173,23 @@ public final class Reconciler implements Work {
     if (current == null) {
       return false;
     }
+    tables.recycle();
     batch.begin(isIncomplete);
     isIncomplete = false;
-    for (int i = 0; i < tables.size(); i++) {
-      tables.get(i).beginRevision();
-    }
-    refused.beginChange();
+    isRetrying = false;
+    refused.beginRound();
     failure = null;
     begin(Phase.ADOPT);
     return true;
+  }
+
+  /** Begins the next round of a change, in the next step. */
+  private void beginRound() {
+    refused.endRound();
+    refused.beginRound();
+    batch.begin(false);
+    begin(Phase.APPLY);
+    allowance = 0;
   }
 
   private void begin(Phase next) {
@@ -161,11 +198,18 @@ public final class Reconciler implements Work {
     rank = next == Phase.REMOVE ? tables.highestRank() : 0;
     cursor = 0;
     isBegun = false;
+    if (next == Phase.RETRY) {
+      refused.beginRetry();
+    }
   }
 
   private void nextPhase() {
     if (phase == Phase.COMPARE) {
-      end();
+      if (current.changes.endRound(batch, failure)) {
+        beginRound();
+      } else {
+        end();
+      }
     } else {
       begin(Phase.ALL[phase.ordinal() + 1]);
     }
@@ -178,14 +222,23 @@ public final class Reconciler implements Work {
     ended.changes = null;
     ended.waiter = null;
     unused.add(ended);
-    refused.endChange();
+    refused.endRound();
     endStep(); // generations are raised before the waiter goes on
     waiter.done(failure);
   }
 
   private void endStep() {
-    for (int i = 0; i < tables.size(); i++) {
-      tables.get(i).realization().onStepEnd();
+    for (int i = 0; i < touched.size(); i++) {
+      touched.get(i).touched(false);
+      touched.get(i).realization().onStepEnd();
+    }
+    touched.clear();
+  }
+
+  private void touch(DesiredTable written) {
+    if (!written.isTouched()) {
+      written.touched(true);
+      touched.add(written);
     }
   }
 
@@ -197,17 +250,18 @@ public final class Reconciler implements Work {
       case ADOPT -> adoptAll();
       case RETRY -> retryRefused();
       case APPLY -> applyChanges();
-      case REVIEW -> look(false);
+      case READ -> compare(batch.read(), true);
+      case REVIEW -> look(batch.reviewed(), false);
       case ADD -> add();
-      case RELIEVE -> look(true);
+      case RELIEVE -> look(batch.relieved(), true);
       case REMOVE -> remove();
-      case COMPARE -> compareAll();
+      case COMPARE -> compare(batch.compared(), false);
     };
   }
 
   private boolean adoptAll() {
-    for (; table < tables.size(); table++) {
-      final DesiredTable adopted = tables.get(table);
+    for (; table < unknown.size(); table++) {
+      final DesiredTable adopted = unknown.get(table);
       try {
         if (!isBegun && !adopted.isAdopted()) {
           begin(adopted);
@@ -223,6 +277,9 @@ public final class Reconciler implements Work {
         failure = failure == null ? unreadable : failure;
       }
       isBegun = false;
+    }
+    if (!unknown.isEmpty()) {
+      unknown.removeIf(DesiredTable::isAdopted);
     }
     return true;
   }
@@ -268,11 +325,11 @@ public final class Reconciler implements Work {
     return true;
   }
 
-  /** Looks the tables through: for refined values that changed, or for entries to be given up. */
-  private boolean look(boolean relieves) {
-    for (; table < tables.size(); table++) {
+  /** Looks tables through: for refined values that changed, or for entries to be given up. */
+  private boolean look(BitSet numbers, boolean relieves) {
+    for (table = numbers.nextSetBit(table); table >= 0; table = numbers.nextSetBit(table + 1)) {
       final DesiredTable looked = tables.get(table);
-      if (relieves ? batch.isRelieved(table) && looked.hasRestored() : batch.isReviewed(table)) {
+      if (looked != null && (!relieves || looked.hasRestored())) {
         if (allowance <= 0) {
           return false;
         }
@@ -308,12 +365,12 @@ public final class Reconciler implements Work {
       for (; cursor < additions.size(); cursor++) {
         final long packed = additions.getLong(cursor);
         final DesiredTable added = tables.tableOf(packed);
-        if (added.rank() == rank) {
+        if (added != null && added.rank() == rank) {
           if (allowance <= 0) {
             return false;
           }
           allowance--;
-          add(added, packed);
+          add(added, Tables.rowOf(packed));
           if (phase == Phase.APPLY) {
             return false;
           }
@@ -324,8 +381,7 @@ public final class Reconciler implements Work {
     return true;
   }
 
-  private void add(DesiredTable added, long packed) {
-    final int row = Tables.rowOf(packed);
+  private void add(DesiredTable added, int row) {
     if (!added.isUsed(row)) {
       return;
     }
@@ -339,18 +395,18 @@ public final class Reconciler implements Work {
       if (refusal != null && before == null && current.changes.replaces(refusal)) {
         begin(Phase.APPLY);
       } else if (refusal != null) {
-        note(added, packed, refusal);
+        note(added, row, refusal);
       }
     }
   }
 
-  private void note(DesiredTable of, long packed, RuntimeException refusal) {
+  private void note(DesiredTable of, int row, RuntimeException refusal) {
     failure = failure == null ? refusal : failure;
     if (refused.isEmpty()) {
       retryNs = SHORTEST_RETRY_NS;
       nextRetryNs = clock.nanoTime() + retryNs;
     }
-    refused.add(of, packed, refusal);
+    refused.add(of, row, refusal);
   }
 
   /** Writes the desired value of a row; returns the refusal, or null. */
@@ -362,6 +418,7 @@ public final class Reconciler implements Work {
       updated.refused(row);
       return updated.map().failure("update", updated.map().text(updated.key(row)), result);
     }
+    touch(updated);
     updated.realization().onWritten(updated.key(row), updated.held(row), value);
     updated.written(row, value);
     return null;
@@ -373,14 +430,17 @@ public final class Reconciler implements Work {
       for (; cursor < removals.size(); cursor++) {
         final long packed = removals.getLong(cursor);
         final DesiredTable removed = tables.tableOf(packed);
-        if (removed.rank() == rank) {
+        if (removed != null && removed.rank() == rank) {
           if (allowance <= 0) {
             return false;
           }
           allowance--;
-          final RuntimeException refusal = remove(removed, Tables.rowOf(packed));
+          final int row = Tables.rowOf(packed);
+          final boolean isHeld = !removed.isWanted(row) && removed.held(row) != null;
+          final RuntimeException before = isHeld ? refused.before(removed, row) : null;
+          final RuntimeException refusal = before == null ? remove(removed, row) : before;
           if (refusal != null) {
-            note(removed, packed, refusal);
+            note(removed, row, refusal);
           }
         }
       }
@@ -402,6 +462,7 @@ public final class Reconciler implements Work {
         removed.refused(row);
         return removed.map().failure("delete", removed.map().text(removed.key(row)), result);
       }
+      touch(removed);
       if (removed.held(row) != null) {
         removed.realization().onWritten(removed.key(row), removed.held(row), null);
       }
@@ -411,13 +472,15 @@ public final class Reconciler implements Work {
     return null;
   }
 
-  private boolean compareAll() {
-    for (; table < tables.size(); table++) {
-      if (batch.isCompared(table)) {
-        final TableComparison comparison = tables.get(table).comparison();
+  /** Compares maps with their tables and repairs them, or reads them. */
+  private boolean compare(BitSet numbers, boolean reads) {
+    for (table = numbers.nextSetBit(table); table >= 0; table = numbers.nextSetBit(table + 1)) {
+      final DesiredTable compared = tables.get(table);
+      if (compared != null) {
+        final TableComparison comparison = compared.comparison();
         if (!isBegun) {
-          comparison.begin(false);
           isBegun = true;
+          begin(comparison, reads);
         }
         while (comparison.isRunning()) {
           if (allowance <= 0) {
@@ -427,9 +490,11 @@ public final class Reconciler implements Work {
           comparison.step();
         }
         failure = failure == null ? comparison.failure() : failure;
-        if (comparison.repaired() > 0) {
-          LOGGER.info("map {}: {}", tables.get(table).map().name(), comparison.found());
-          tables.get(table).realization().onRepaired();
+        if (reads && comparison.failure() == null) {
+          compared.adopted();
+        } else if (comparison.repaired() > 0) {
+          LOGGER.info("map {}: {}", compared.map().name(), comparison.found());
+          compared.realization().onRepaired();
         }
       }
       isBegun = false;
@@ -437,34 +502,47 @@ public final class Reconciler implements Work {
     return true;
   }
 
+  private static void begin(TableComparison comparison, boolean reads) {
+    if (reads) {
+      comparison.beginReading();
+    } else {
+      comparison.begin(false);
+    }
+  }
+
   /** Retries what is due where there is no change to realize; returns whether anything was. */
   private boolean retry() {
-    if (refused.isEmpty() || nextRetryNs - clock.nanoTime() > 0) {
+    if (!isRetrying && (refused.isEmpty() || nextRetryNs - clock.nanoTime() > 0)) {
       return false;
     }
-    if (retryRefused() && !refused.isEmpty()) {
-      retryNs = Math.min(LONGEST_RETRY_NS, 2 * retryNs);
-      nextRetryNs = clock.nanoTime() + retryNs;
+    if (!isRetrying) {
+      isRetrying = true;
+      refused.beginRetry();
+    }
+    if (retryRefused()) {
+      isRetrying = false;
+      if (!refused.isEmpty()) {
+        retryNs = Math.min(LONGEST_RETRY_NS, 2 * retryNs);
+        nextRetryNs = clock.nanoTime() + retryNs;
+      }
     }
     endStep();
     return true;
   }
 
-  /** Writes refused entries in their order until one is refused again. */
+  /** Writes the refused entries of each table in their order until one is refused again. */
   private boolean retryRefused() {
-    while (!refused.isEmpty()) {
+    while (refused.advance()) {
       if (allowance <= 0) {
         return false;
       }
-      final long packed = refused.first();
-      final DesiredTable retried = tables.tableOf(packed);
-      final int row = Tables.rowOf(packed);
-      final RuntimeException refusal = retry(retried, row);
-      if (refusal != null) {
-        refused.again(retried, refusal);
-        return true;
+      allowance--;
+      final RuntimeException refusal = retry(refused.table(), refused.row());
+      if (refusal == null) {
+        refused.remove();
+      } else {
+        refused.again(refusal);
       }
-      refused.removeFirst();
     }
     return true;
   }

@@ -19,4 +19,15 @@ public interface TableChanges {
   default boolean replaces(RuntimeException refusal) {
     return false;
   }
+
+  /**
+   * Ends a round: what was applied since the last one is in force, as far as no map refused it.
+   *
+   * @param batch has the refusals of each table
+   * @param failure the first failure of the change until now, or null
+   * @return whether there is another round, whose changes {@link #apply} is asked for
+   */
+  default boolean endRound(Batch batch, RuntimeException failure) {
+    return false;
+  }
 }

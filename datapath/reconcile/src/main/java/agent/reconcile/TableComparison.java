@@ -7,9 +7,10 @@ import org.agrona.concurrent.UnsafeBuffer;
 
 /**
  * Compares a map with what a table knows that it holds, in slices of one batch, and repairs each
- * difference in the slice that finds it. An entry whose write is still to come is no difference.
- * What the reconciler writes does not restart the walk: an entry is deleted only after the walk has
- * passed it, because the kernel walks a trie from its start again where the last key is gone.
+ * difference in the slice that finds it; or reads into the table what the map holds, and repairs
+ * nothing. An entry whose write is still to come is no difference. What the reconciler writes does
+ * not restart the walk: an entry is deleted only after the walk has passed it, because the kernel
+ * walks a trie from its start again where the last key is gone.
  */
 final class TableComparison {
   private static final int ENTRIES_PER_STEP = 64;
@@ -26,6 +27,7 @@ final class TableComparison {
   private final UnsafeBuffer foreign;
   private Phase phase = Phase.IDLE;
   private boolean isReported;
+  private boolean isReading;
   private int round;
   private long begunRevision;
   private boolean hasPosition;
@@ -56,7 +58,19 @@ final class TableComparison {
 
   /** Begins a comparison, and gives up the one in progress. */
   void begin(boolean reports) {
+    isReading = false;
     isReported = reports;
+    begin();
+  }
+
+  /** Begins to read the map, and gives up the comparison in progress. */
+  void beginReading() {
+    isReading = true;
+    isReported = false;
+    begin();
+  }
+
+  private void begin() {
     round++;
     begunRevision = table.revision();
     hasPosition = false;
@@ -101,7 +115,7 @@ final class TableComparison {
 
   /** Returns what was found, for messages. */
   String found() {
-    return "%d entries missing, %d not desired, %d with another value; the first: %s"
+    return "%d entries missing, %d unexpected, %d with a wrong value; first: %s"
         .formatted(missing, notDesired, otherValue, first);
   }
 
@@ -135,7 +149,7 @@ final class TableComparison {
   private void endWalk() {
     deleteForeign();
     final int error = map.walkError();
-    if (error < 0 && error != -Errno.EAGAIN) {
+    if (error < 0 && (isReading || error != -Errno.EAGAIN)) {
       fail(map.failure("walk", "all", error));
     } else if (error < 0) {
       abandon();
@@ -146,6 +160,10 @@ final class TableComparison {
   }
 
   private void compare(MutableDirectBuffer key, DirectBuffer value) {
+    if (isReading) {
+      table.found(key, value, round);
+      return;
+    }
     deleteForeign();
     final int row = table.find(key);
     if (row >= 0) {
@@ -186,12 +204,20 @@ final class TableComparison {
   private void findMissing() {
     final int end = Math.min(table.rows(), nextRow + Reconciler.ROWS_PER_STEP);
     for (; nextRow < end && phase == Phase.MISSING; nextRow++) {
-      if (isMissing(nextRow)) {
+      if (isReading) {
+        forgetUnlessFound(nextRow);
+      } else if (isMissing(nextRow)) {
         repaired(map.insert(table.key(nextRow), table.held(nextRow)), null, Found.MISSING);
       }
     }
     if (phase == Phase.MISSING && nextRow >= table.rows()) {
       phase = Phase.IDLE;
+    }
+  }
+
+  private void forgetUnlessFound(int row) {
+    if (table.isUsed(row) && table.round(row) != round) {
+      table.notFound(row);
     }
   }
 
@@ -206,8 +232,8 @@ final class TableComparison {
 
   private enum Found {
     MISSING("missing"),
-    NOT_DESIRED("not desired"),
-    OTHER_VALUE("other value");
+    NOT_DESIRED("unexpected"),
+    OTHER_VALUE("wrong value");
 
     private final String text;
 

@@ -1,7 +1,9 @@
 package agent.reconcile;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.HashMap;
 import java.util.List;
@@ -82,6 +84,84 @@ class DesiredTableTest {
       }
     }
     assertEquals(10_000, table.rows());
+  }
+
+  /** What two tables have in common is what maps of the collections say. */
+  @Test
+  void shouldCountWhatItDesiresAndWhatAnotherTableDoesToo() {
+    final Random random = new Random(31);
+    final DesiredTable other = new DesiredTable(map, 1, 0, Realization.PLAIN, new ReconcileBench());
+    final Map<Integer, Integer> own = new HashMap<>();
+    final Map<Integer, Integer> others = new HashMap<>();
+    for (int i = 0; i < 5000; i++) {
+      final boolean isOwn = random.nextBoolean();
+      final DesiredTable changed = isOwn ? table : other;
+      final Map<Integer, Integer> model = isOwn ? own : others;
+      final int number = random.nextInt(500);
+      key.putInt(4, number);
+      value.putInt(0, random.nextInt(2));
+      if (random.nextInt(3) > 0) {
+        changed.put(0, 0, key, value);
+        model.put(number, value.getInt(0));
+      } else {
+        changed.remove(0, 0, key);
+        model.remove(number);
+      }
+    }
+    assertEquals(own.size(), table.desired());
+    assertEquals(others.size(), other.desired());
+    final long both =
+        own.entrySet().stream()
+            .filter(entry -> entry.getValue().equals(others.get(entry.getKey())))
+            .count();
+    assertEquals(both, table.desiredIn(other));
+    assertEquals(both, other.desiredIn(table));
+    for (int number = 0; number < 500; number++) {
+      key.putInt(4, number);
+      value.putInt(0, 1);
+      assertEquals(own.containsKey(number), table.wants(key));
+      assertEquals(own.getOrDefault(number, 0) == 1, table.wants(key, value));
+    }
+  }
+
+  /** Each word of a key and of a value counts. */
+  @Test
+  void shouldCountNoEntryThatDiffersInOneWord() {
+    final DesiredTable other = new DesiredTable(map, 1, 0, Realization.PLAIN, new ReconcileBench());
+    table.put(0, 0, key, value);
+    other.put(0, 0, words(1, 0), value);
+    other.put(0, 0, words(0, 1), value);
+    assertEquals(0, table.desiredIn(other));
+    value.putInt(0, 9);
+    other.put(0, 0, words(0, 0), value);
+    assertEquals(0, table.desiredIn(other));
+    value.putInt(0, 0);
+    other.put(0, 0, words(0, 0), value);
+    assertEquals(1, table.desiredIn(other));
+  }
+
+  private UnsafeBuffer words(int first, int second) {
+    key.putInt(0, first);
+    key.putInt(4, second);
+    return key;
+  }
+
+  @Test
+  void shouldTakeWhatTheMapHoldsAsDesired() {
+    table.put(0, 0, words(0, 1), value); // not held
+    value.putInt(0, 7);
+    table.found(words(0, 2), value, 1);
+    value.putInt(0, 8);
+    table.put(0, 0, words(0, 2), value);
+    assertEquals(2, table.desired());
+    for (int row = 0; row < table.rows(); row++) {
+      table.desireHeld(row);
+    }
+    assertEquals(1, table.desired());
+    value.putInt(0, 7);
+    assertTrue(table.wants(words(0, 2), value));
+    assertTrue(table.holds(key, value));
+    assertFalse(table.wants(words(0, 1)));
   }
 
   @Test

@@ -46,8 +46,8 @@ class PeriodicComparisonTest {
     assertEquals(
         Map.of(
             "map a",
-            "degraded: 1 entries missing, 1 not desired, 1 with another value;"
-                + " the first: other value (a6)"),
+            "degraded: 1 entries missing, 1 unexpected, 1 with a wrong value;"
+                + " first: wrong value (a6)"),
         bench.faults);
     assertEquals(ENTRIES, map.size);
     assertTrue(map.held[5] && map.values[6] == 7 && !map.held[5000]);
@@ -62,11 +62,10 @@ class PeriodicComparisonTest {
     map.room = ENTRIES - 1;
     ReconcileBench.round(comparison);
     assertEquals(
-        Map.of("map a", "failed: cannot be repaired: map a: repair (a5): ENOSPC"), bench.faults);
+        Map.of("map a", "failed: repair failed: map a: repair (a5): ENOSPC"), bench.faults);
     map.walkFailure = -Errno.EACCES;
     ReconcileBench.round(comparison);
-    assertEquals(
-        Map.of("map a", "failed: cannot be repaired: map a: walk (all): EACCES"), bench.faults);
+    assertEquals(Map.of("map a", "failed: repair failed: map a: walk (all): EACCES"), bench.faults);
     map.walkFailure = 0;
     map.room = ENTRIES;
     assertEquals(1, ReconcileBench.round(comparison));
