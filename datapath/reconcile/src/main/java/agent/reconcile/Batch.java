@@ -21,6 +21,7 @@ public final class Batch {
   private final BitSet reviewed = new BitSet();
   private final BitSet compared = new BitSet();
   private final BitSet relieved = new BitSet();
+  private int applied;
 
   Batch(Tables tables, RefusedRows refused) {
     this.tables = tables;
@@ -29,11 +30,13 @@ public final class Batch {
 
   /** Puts the entry of a source; owners may tell who may remove it. */
   public void put(DesiredTable table, int source, int owner, DirectBuffer key, DirectBuffer value) {
+    applied++;
     note(table, table.put(source, owner, key, value));
   }
 
   /** Removes the entry of a source, unless another owner has put one there since. */
   public void remove(DesiredTable table, int source, int owner, DirectBuffer key) {
+    applied++;
     note(table, table.remove(source, owner, key));
   }
 
@@ -93,6 +96,12 @@ public final class Batch {
     }
     additions.clear();
     removals.clear();
+    applied = 0;
+  }
+
+  /** Returns the number of entries that were put or removed. */
+  int applied() {
+    return applied;
   }
 
   LongArrayList additions() {

@@ -118,7 +118,7 @@ public final class DesiredTable {
     return isAdopted;
   }
 
-  /** Ends the adoption of what the map holds. */
+  /** Notes that the entries are known that the map holds. */
   void adopted() {
     isAdopted = true;
   }
@@ -144,6 +144,33 @@ public final class DesiredTable {
 
   void touched(boolean isTouchedNow) {
     isTouched = isTouchedNow;
+  }
+
+  /** Begins to adopt what the map holds. */
+  void beginAdoption() {
+    final int result = map.beginWalk();
+    if (result < 0) {
+      throw map.failure("walk", "all", result);
+    }
+  }
+
+  /** Adopts one batch of entries; returns how much work that was, in changes. */
+  int adoptBatch() {
+    int taken = 1;
+    if (map.nextBatch()) {
+      while (map.nextOfBatch()) {
+        adopt(map.key(), map.value());
+        taken++;
+      }
+      return taken;
+    }
+    final int error = map.walkError();
+    map.endWalk();
+    if (error < 0) {
+      throw map.failure("walk", "all", error);
+    }
+    isAdopted = true;
+    return taken;
   }
 
   /** Adopts an entry that the map holds. */

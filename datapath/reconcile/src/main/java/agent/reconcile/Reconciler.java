@@ -30,6 +30,11 @@ public final class Reconciler implements Work {
   static final int CHANGES_PER_STEP = 256;
   static final int WRITES_PER_STEP = 64;
   static final int ROWS_PER_STEP = 4096;
+  private static final int ROUNDS_PER_STEP = 16;
+
+  /** A map that fits into one slice is read in two such parts. */
+  private static final int READS_PER_STEP = 16;
+
   private static final int SHORTEST_RETRY_MS = 100;
   private static final long SHORTEST_RETRY_NS = TimeUnit.MILLISECONDS.toNanos(SHORTEST_RETRY_MS);
   private static final long LONGEST_RETRY_NS = TimeUnit.SECONDS.toNanos(10);
@@ -75,6 +80,9 @@ public final class Reconciler implements Work {
   private boolean isBegun;
   private boolean isIncomplete;
   private boolean isRetrying;
+  private boolean isStepping;
+  private boolean isAhead;
+  private RuntimeException closed;
   private int allowance;
   private RuntimeException failure;
   private long retryNs;
@@ -113,23 +121,62 @@ public final class Reconciler implements Work {
    */
   public void adopt(DesiredTable adopted) {
     if (!adopted.isAdopted()) {
-      begin(adopted);
+      adopted.beginAdoption();
       while (!adopted.isAdopted()) {
-        adoptBatch(adopted);
+        adopted.adoptBatch();
       }
     }
   }
 
   /** Realizes changes after those that were submitted before; the waiter learns when. */
   public void submit(TableChanges changes, Waiter waiter) {
+    if (closed != null) {
+      waiter.done(closed);
+      return;
+    }
     final Request request = unused.isEmpty() ? new Request() : unused.poll();
     request.changes = changes;
     request.waiter = waiter;
     requests.add(request);
   }
 
+  /**
+   * Submits changes and, where no others precede them, executes their first step at once: what is
+   * small is in force when this returns. The command that calls this takes the next step's turn.
+   */
+  public void realize(TableChanges changes, Waiter waiter) {
+    final boolean isFirst = isIdle() && !isStepping && closed == null;
+    submit(changes, waiter);
+    if (isFirst) {
+      stepOnce();
+      isAhead = true;
+    }
+  }
+
+  /** Returns whether all changes that were submitted are in force, or refused. */
+  public boolean isIdle() {
+    return current == null && requests.isEmpty();
+  }
+
   @Override
   public Progress step() {
+    if (isAhead) {
+      isAhead = false;
+      return isIdle() ? Progress.WAITING : Progress.WORKED;
+    }
+    return stepOnce();
+  }
+
+  private Progress stepOnce() {
+    isStepping = true;
+    try {
+      return stepChange();
+    } finally {
+      isStepping = false;
+    }
+  }
+
+  private Progress stepChange() {
     allowance = CHANGES_PER_STEP;
     try {
       if (current == null && !beginNext()) {
@@ -159,6 +206,7 @@ public final class Reconciler implements Work {
 
   @Override
   public void failed(RuntimeException cause) {
+    closed = cause;
     if (current != null) {
       failure = cause;
       end();
@@ -183,13 +231,14 @@ public final class Reconciler implements Work {
     return true;
   }
 
-  /** Begins the next round of a change, in the next step. */
+  /** Begins the next round of a change: in this step, where it has room. */
   private void beginRound() {
+    endStep(); // generations are raised before the next round
     refused.endRound();
     refused.beginRound();
     batch.begin(false);
     begin(Phase.APPLY);
-    allowance = 0;
+    allowance -= CHANGES_PER_STEP / ROUNDS_PER_STEP;
   }
 
   private void begin(Phase next) {
@@ -264,14 +313,14 @@ public final class Reconciler implements Work {
       final DesiredTable adopted = unknown.get(table);
       try {
         if (!isBegun && !adopted.isAdopted()) {
-          begin(adopted);
+          adopted.beginAdoption();
           isBegun = true;
         }
         while (!adopted.isAdopted()) {
           if (allowance <= 0) {
             return false;
           }
-          allowance -= adoptBatch(adopted);
+          allowance -= adopted.adoptBatch();
         }
       } catch (RuntimeException unreadable) {
         failure = failure == null ? unreadable : failure;
@@ -284,35 +333,9 @@ public final class Reconciler implements Work {
     return true;
   }
 
-  private static void begin(DesiredTable adopted) {
-    final int result = adopted.map().beginWalk();
-    if (result < 0) {
-      throw adopted.map().failure("walk", "all", result);
-    }
-  }
-
-  /** Adopts one batch of entries; returns how much of the allowance that takes. */
-  private static int adoptBatch(DesiredTable adopted) {
-    final TargetMap map = adopted.map();
-    int taken = 1;
-    if (map.nextBatch()) {
-      while (map.nextOfBatch()) {
-        adopted.adopt(map.key(), map.value());
-        taken++;
-      }
-      return taken;
-    }
-    final int error = map.walkError();
-    map.endWalk();
-    if (error < 0) {
-      throw map.failure("walk", "all", error);
-    }
-    adopted.adopted();
-    return taken;
-  }
-
   private boolean applyChanges() {
     final int limit = allowance;
+    final int before = batch.applied();
     allowance = 0;
     try {
       if (limit <= 0 || current.changes.apply(batch, limit)) {
@@ -321,7 +344,8 @@ public final class Reconciler implements Work {
     } catch (RuntimeException unexpected) {
       failure = failure == null ? unexpected : failure; // what was applied is realized
     }
-    allowance = CHANGES_PER_STEP / 2; // a small change is realized in the step that applies it
+    // a small change is realized in the step that applies it
+    allowance = Math.min(limit - (batch.applied() - before), CHANGES_PER_STEP / 2);
     return true;
   }
 
@@ -486,8 +510,8 @@ public final class Reconciler implements Work {
           if (allowance <= 0) {
             return false;
           }
-          allowance = 0;
-          comparison.step();
+          final boolean isLong = comparison.step() || !reads;
+          allowance = isLong ? 0 : allowance - CHANGES_PER_STEP / READS_PER_STEP;
         }
         failure = failure == null ? comparison.failure() : failure;
         if (reads && comparison.failure() == null) {

@@ -88,13 +88,17 @@ final class TableComparison {
     }
   }
 
-  /** Compares one slice, if a comparison is in progress. */
-  void step() {
+  /**
+   * Compares one slice, if a comparison is in progress; returns whether another like it follows.
+   */
+  boolean step() {
+    final Phase before = phase;
     if (phase == Phase.WALK) {
       walk();
     } else if (phase == Phase.MISSING) {
       findMissing();
     }
+    return isRunning() && phase == before;
   }
 
   /** Ends the comparison in progress. */
