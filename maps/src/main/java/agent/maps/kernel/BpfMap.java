@@ -28,7 +28,6 @@ public final class BpfMap implements AutoCloseable {
   private final String pinPath;
   private final int copiedValueSize;
   private volatile MapWriteListener writeListener = MapWriteListener.NONE;
-  private volatile boolean retriesRefused;
   private final SlotsInUse slots;
   private boolean ownerClosed;
 
@@ -169,27 +168,6 @@ public final class BpfMap implements AutoCloseable {
 
   MapWriteListener writeListener() {
     return writeListener;
-  }
-
-  /**
-   * Sets whether a reconciler may retry writes that the kernel refused; false by default. Retries
-   * are correct only if the writer deletes entries that it no longer wants, and calls {@link
-   * #forgetRefused()} before it compares its desired entries with the kernel's.
-   */
-  public void retriesRefused(boolean retries) {
-    retriesRefused = retries;
-  }
-
-  public boolean retriesRefused() {
-    return retriesRefused;
-  }
-
-  /**
-   * Discards the refused writes, because the writer compares its desired entries with the kernel's
-   * again.
-   */
-  public void forgetRefused() {
-    writeListener.onStartOver(this);
   }
 
   /** Reads the value of the entry's key into the entry; returns 0 or a negative errno. */

@@ -33,10 +33,4 @@ public interface MapWriteListener {
 
   /** Handles a batch that changed many entries. */
   void onBulkWrite(BpfMap map);
-
-  /**
-   * Handles a restart of the writer: it no longer wants the writes that were refused before, unless
-   * it repeats them.
-   */
-  default void onStartOver(BpfMap map) {}
 }

@@ -60,11 +60,6 @@ public final class PolicyMap {
     return value;
   }
 
-  /** Creates the exception of a failure, which names the entry of the last operation. */
-  public BpfMapException failure(String operation, int result) {
-    return map.failure(operation, entry, result);
-  }
-
   private void key(int identity, int direction, int protocol, int port, int prefixLength) {
     key.prefixLength(prefixLength).identity(identity).direction(direction);
     key.protocol(protocol).port(port);

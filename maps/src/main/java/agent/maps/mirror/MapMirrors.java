@@ -1,20 +1,16 @@
 package agent.maps.mirror;
 
-import agent.bindings.Errno;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.MapRegistry;
 import agent.maps.kernel.MapWriteListener;
 import agent.maps.mirror.MapVisitor.MapSummary;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.Set;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
-import java.util.function.Consumer;
 import org.agrona.concurrent.Agent;
 import org.agrona.concurrent.EpochClock;
 import org.agrona.concurrent.NanoClock;
@@ -25,7 +21,6 @@ import org.agrona.concurrent.NanoClock;
  * reads go to the kernel. Mirrors are caches and never the source of truth.
  */
 public final class MapMirrors implements MapRegistry.Listener {
-  private static final long RETRY_INTERVAL_NS = TimeUnit.SECONDS.toNanos(1);
   private static final long COUNT_AGE_NS = TimeUnit.SECONDS.toNanos(5);
   private static final int POOLED_READINGS = 4;
 
@@ -41,14 +36,12 @@ public final class MapMirrors implements MapRegistry.Listener {
   private final BlockingQueue<MapReading> readings = new ArrayBlockingQueue<>(POOLED_READINGS);
   private final WriteRing ring = new WriteRing();
   private final MirrorAgent agent;
-  private long retriedNs; // used by the conductor's thread only
 
   /** Adds the maps of the registry and follows its changes. */
   public MapMirrors(MapRegistry registry, EpochClock epochClock, NanoClock nanoClock) {
     this.registry = registry;
     this.epochClock = epochClock;
     this.nanoClock = nanoClock;
-    retriedNs = nanoClock.nanoTime() - RETRY_INTERVAL_NS;
     agent = new MirrorAgent(nanoClock, ring);
     registry.addListener(this);
     registry.snapshot().forEach(this::onMapAdded);
@@ -185,43 +178,5 @@ public final class MapMirrors implements MapRegistry.Listener {
   /** Returns the number of desired writes that the kernel refused. */
   public int unrealised() {
     return unrealised.size();
-  }
-
-  /**
-   * Retries refused writes of maps that {@linkplain BpfMap#retriesRefused() allow retries}, on the
-   * conductor's thread: for each map in the order of the writes, up to the first one that is
-   * refused again. Does nothing within one second after the previous retries.
-   *
-   * @param limit maximum number of retries
-   * @param onRealised called with the map for each entry that was written or deleted
-   * @return the number of successful retries
-   */
-  public int reconcile(int limit, Consumer<BpfMap> onRealised) {
-    final long nowNs = nanoClock.nanoTime();
-    if (unrealised.size() == 0 || nowNs - retriedNs < RETRY_INTERVAL_NS) {
-      return 0;
-    }
-    retriedNs = nowNs;
-    int realised = 0;
-    int tries = 0;
-    final Set<Integer> refusedAgain = new HashSet<>();
-    for (final UnrealisedWrites.Write write : unrealised.all()) {
-      final MirroredMap mirror = mirrors.get(write.serial());
-      if (mirror == null) {
-        unrealised.forgetMap(write.serial());
-      } else if (mirror.map().retriesRefused() && !refusedAgain.contains(write.serial())) {
-        if (tries++ == limit) {
-          break;
-        }
-        final int result = mirror.retry(write);
-        if (result == 0 || result == -Errno.ENOENT && write.value() == null) {
-          realised++;
-          onRealised.accept(mirror.map());
-        } else {
-          refusedAgain.add(write.serial());
-        }
-      }
-    }
-    return realised;
   }
 }

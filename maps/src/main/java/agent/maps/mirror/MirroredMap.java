@@ -2,7 +2,6 @@ package agent.maps.mirror;
 
 import agent.bindings.Errno;
 import agent.maps.kernel.BpfMap;
-import agent.maps.kernel.EntryBuffer;
 import agent.maps.kernel.MapWriteListener;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -23,7 +22,6 @@ final class MirroredMap implements MapWriteListener {
   private final AtomicLong changes = new AtomicLong(); // writes that are not in the ring
   private final AtomicInteger readers = new AtomicInteger();
   private final AtomicBoolean requested = new AtomicBoolean();
-  private EntryBuffer retry;
   private volatile boolean isNoted;
   private volatile boolean isRemoved;
   private volatile long copiedChanges = NO_COPY;
@@ -65,24 +63,6 @@ final class MirroredMap implements MapWriteListener {
   @Override
   public void onBulkWrite(BpfMap written) {
     invalidate();
-  }
-
-  @Override
-  public void onStartOver(BpfMap written) {
-    unrealised.forgetMap(map.serial());
-  }
-
-  /** Retries a refused write on the conductor's thread; returns 0 or a negative errno. */
-  int retry(UnrealisedWrites.Write write) {
-    if (retry == null) {
-      retry = new EntryBuffer(map);
-    }
-    retry.key().putBytes(0, write.key());
-    if (write.value() == null) {
-      return map.delete(retry);
-    }
-    retry.value().putBytes(0, write.value());
-    return map.update(retry, 0);
   }
 
   /** Invalidates the copy, which may differ from the kernel; it is not read until it is rebuilt. */

@@ -58,7 +58,7 @@ final class UnrealisedWrites {
     }
   }
 
-  /** Removes the refused writes of a map that is closed or whose writer starts over. */
+  /** Removes the refused writes of a map that is closed. */
   void forgetMap(int serial) {
     if (size != 0) {
       synchronized (this) {

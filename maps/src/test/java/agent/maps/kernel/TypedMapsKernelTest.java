@@ -12,6 +12,7 @@ import agent.bindings.MapType;
 import agent.maps.layout.ConntrackFlag;
 import agent.maps.layout.InterfaceCellFlyweight;
 import agent.maps.layout.PolicyFlag;
+import agent.maps.layout.PolicyKeyFlyweight;
 import agent.maps.layout.PolicyPrefix;
 import agent.maps.layout.PrefilterGeometry;
 import agent.testkit.HeapAllocation;
@@ -95,7 +96,14 @@ class TypedMapsKernelTest {
     assertEquals(0, policy.upsert(2, 0, TCP, 443, 64, 0, 0));
     final int result = policy.upsert(2031, 0, TCP, 443, 64, 0, 0);
     assertEquals(-Errno.ENOSPC, result);
-    final BpfMapException failure = policy.failure("update", result);
+    final EntryBuffer entry = new EntryBuffer(policy.map());
+    new PolicyKeyFlyweight()
+        .wrap(entry.key(), 0)
+        .identity(2031)
+        .protocol(TCP)
+        .port(443)
+        .prefixLength(PolicyPrefix.PORT);
+    final BpfMapException failure = policy.map().failure("update", entry, result);
     assertEquals(
         "map policy_00012: update (ingress identity 2031 TCP/443): ENOSPC, 2 of 2 entries",
         failure.getMessage());

@@ -351,7 +351,7 @@ class MapMirrorsKernelTest {
   }
 
   @Test
-  void shouldShowARefusedWriteAndTryItAgain() throws Exception {
+  void shouldShowARefusedWriteUntilItIsWritten() throws Exception {
     final PolicyMap policy = new PolicyMap(register(SHIPPED.policy(4).withMaxEntries(1)));
     start();
     assertEquals(0, policy.upsert(1, 0, 0, 0, 40, 0, 0));
@@ -361,62 +361,11 @@ class MapMirrorsKernelTest {
         read("policy_00004").lines);
     assertEquals(1, mirrors.unrealised());
 
-    final List<BpfMap> realised = new ArrayList<>();
-    policy.map().retriesRefused(true);
-    assertEquals(0, mirrors.reconcile(10, realised::add));
     assertEquals(0, policy.delete(1, 0, 0, 0, 40));
-    assertEquals(0, mirrors.reconcile(10, realised::add), "within a second of the last try");
-    nowNs.addAndGet(TimeUnit.SECONDS.toNanos(1));
-    assertEquals(1, mirrors.reconcile(10, realised::add));
-    assertEquals(List.of(policy.map()), realised);
+    assertEquals(1, mirrors.unrealised(), "it is not written yet");
+    assertEquals(0, policy.upsert(2, 0, 0, 0, 40, 1, 0));
     assertEquals(0, mirrors.unrealised());
     assertEquals(Map.of("ingress identity 2", "deny"), read("policy_00004").lines);
-  }
-
-  @Test
-  void shouldTryNoMoreRefusedWritesThanTheLimit() {
-    final PolicyMap policy = new PolicyMap(register(SHIPPED.policy(4).withMaxEntries(2)));
-    for (int identity = 1; identity <= 10; identity++) {
-      policy.upsert(identity, 0, 0, 0, 40, 0, 0);
-    }
-    assertEquals(8, mirrors.unrealised());
-    policy.delete(1, 0, 0, 0, 40);
-    policy.delete(2, 0, 0, 0, 40);
-    policy.map().retriesRefused(true);
-    assertEquals(1, mirrors.reconcile(1, map -> {}));
-    assertEquals(7, mirrors.unrealised());
-    assertEquals(0, policy.lookup(3, 0, 0, 0, 40), "the oldest comes first");
-  }
-
-  @Test
-  void shouldTryNothingAgainThatTheWriterMayNotWantAnyMore() {
-    final PolicyMap policy = new PolicyMap(register(SHIPPED.policy(4).withMaxEntries(1)));
-    policy.upsert(1, 0, 0, 0, 40, 0, 0);
-    assertTrue(policy.upsert(2, 0, 0, 0, 40, 0, 0) < 0);
-    policy.delete(1, 0, 0, 0, 40);
-    assertEquals(0, mirrors.reconcile(10, map -> {}), "retries are off at first");
-    policy.map().retriesRefused(true);
-    policy.map().forgetRefused();
-    nowNs.addAndGet(TimeUnit.SECONDS.toNanos(1));
-    assertEquals(0, mirrors.reconcile(10, map -> {}));
-    assertEquals(0, policy.map().countEntries());
-    assertEquals(0, mirrors.unrealised());
-  }
-
-  @Test
-  void shouldNotHoldUpOtherMapsForOneThatIsFull() {
-    final PolicyMap full = new PolicyMap(register(SHIPPED.policy(4).withMaxEntries(1)));
-    final PolicyMap free = new PolicyMap(register(SHIPPED.policy(5).withMaxEntries(1)));
-    for (int identity = 1; identity <= 10; identity++) {
-      full.upsert(identity, 0, 0, 0, 40, 0, 0);
-    }
-    free.upsert(1, 0, 0, 0, 40, 0, 0);
-    free.upsert(2, 0, 0, 0, 40, 0, 0);
-    free.delete(1, 0, 0, 0, 40);
-    full.map().retriesRefused(true);
-    free.map().retriesRefused(true);
-    assertEquals(1, mirrors.reconcile(2, map -> {}));
-    assertEquals(0, free.lookup(2, 0, 0, 0, 40));
   }
 
   @Test

@@ -84,6 +84,8 @@ class DeadCodeTest {
               "tests change the map as other tools do, and set up nodes without an agent"),
           Map.entry("agent.maps.kernel.Ipcache6Map.delete(long, long, int)", "see Ipcache4Map"),
           Map.entry(
+              "agent.maps.kernel.PolicyMap.delete(int, int, int, int, int)", "see Ipcache4Map"),
+          Map.entry(
               "agent.maps.kernel.Ipcache6Map.upsert(long, long, int, int, int, int)",
               "see Ipcache4Map"),
           Map.entry(

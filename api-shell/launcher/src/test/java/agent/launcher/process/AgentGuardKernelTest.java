@@ -245,7 +245,7 @@ class AgentGuardKernelTest {
   void shouldWarnOfADeletedPolicyEntryUntilItIsRepaired() throws Exception {
     final long before = repairs("map_entry");
     final int number = deleteEntry();
-    final String subject = "policy map " + number;
+    final String subject = "map policy_%05d".formatted(number);
     awaitWarning(subject, "missing");
     await(() -> repairs("map_entry") == before + 1, "the entry is written again");
     await(() -> overall("/endpoint/" + workload.id()).equals("OK"), "the endpoint's health");

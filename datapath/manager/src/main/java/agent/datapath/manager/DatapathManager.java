@@ -80,7 +80,6 @@ import org.agrona.concurrent.SleepingMillisIdleStrategy;
 /** The datapath of this node: creates all its parts, connects them, and starts their agents. */
 public final class DatapathManager implements AutoCloseable {
   private static final long MIRROR_IDLE_MS = 50;
-  private static final int RECONCILE_WRITES_PER_CYCLE = 32;
   private static final long CONDUCTOR_STALL_NS = TimeUnit.SECONDS.toNanos(1);
   private static final long LOADER_STALL_NS = TimeUnit.SECONDS.toNanos(60);
   private static final long SWEEP_STALL_NS = TimeUnit.SECONDS.toNanos(5);
@@ -190,7 +189,7 @@ public final class DatapathManager implements AutoCloseable {
 
   /** Creates the conductor and the objects that its thread owns. */
   private void createConductor(Pins pins, LoaderAgent loaderAgent) {
-    conductor = new DatapathConductor(context.nanoClock(), this::reconcile);
+    conductor = new DatapathConductor(context.nanoClock(), this::compare);
     hooks = guard.add(new HookGuard(conductor, faults, repairs));
     final VerdictGenerations generations =
         new VerdictGenerations(maps.get(MapCatalog.GENERATIONS), faults, repairs);
@@ -226,7 +225,7 @@ public final class DatapathManager implements AutoCloseable {
     guard.add(entries);
     guard.add(cells);
     guard.add(policyMaps.guard());
-    guard.add(policyMaps.guard().slots());
+    guard.add(policyMaps.slots());
     guard.add(ipcache.guard());
     final EndpointAttachments attachments =
         new EndpointAttachments(
@@ -236,14 +235,10 @@ public final class DatapathManager implements AutoCloseable {
             conductor, generations, policyMaps, loaderAgent, attachments, entries, pins);
   }
 
-  private int reconcile() {
-    final int realised =
-        mirrors.unrealised() == 0
-            ? 0
-            : mirrors.reconcile(RECONCILE_WRITES_PER_CYCLE, policyMaps::onRealised);
+  private int compare() {
     final int steps = guard.doWork();
     conductor.parkAtMost(guard.pauseNs());
-    return realised + steps;
+    return steps;
   }
 
   private void attachDevices(

@@ -166,13 +166,46 @@ class ConductorKernelTest {
     final PolicyMap policy = new PolicyMap(map("policy_00009"));
     assertTrue(policy.lookup(1, 0, TCP, 80, 64) < 0, "the delete of an allow is still executed");
     assertTrue(policy.lookup(99_998, 0, TCP, 80, 64) < 0, "the insert of an allow is skipped");
+    awaitUnrealised(
+        1, "the retry of the deny succeeds after the delete, and that of the allow not");
+    assertEquals(0, policy.lookup(99_999, 0, TCP, 80, 64));
+    assertEquals(PolicyFlag.DENY.number(), policy.found().flags());
+    assertTrue(policy.lookup(99_998, 0, TCP, 80, 64) < 0);
+    await(ManagerTestNode.apply(manager, 9, new PolicyDelta(List.of(), List.of(full.getLast()))));
+    awaitUnrealised(0, "there is room for the allow");
+    assertEquals(0, policy.lookup(99_998, 0, TCP, 80, 64));
+  }
+
+  /** Waits until so many writes are refused, the last of them that of a further entry. */
+  private void awaitUnrealised(int count, String message) throws InterruptedException {
+    final PolicyMap policy = new PolicyMap(map("policy_00009"));
+    final int identity = count == 0 ? 99_998 : 99_999;
     final long deadline = System.currentTimeMillis() + 30_000;
-    while (manager.mirrors().unrealised() > 0 && System.currentTimeMillis() < deadline) {
+    while ((policy.lookup(identity, 0, TCP, 80, 64) < 0 || manager.mirrors().unrealised() != count)
+        && System.currentTimeMillis() < deadline) {
       Thread.sleep(20);
     }
-    assertEquals(0, manager.mirrors().unrealised());
-    assertEquals(0, policy.lookup(99_999, 0, TCP, 80, 64), "the retry succeeds after the delete");
-    assertEquals(PolicyFlag.DENY.number(), policy.found().flags());
+    assertEquals(count, manager.mirrors().unrealised(), message);
+  }
+
+  /** What allows more waits for the deny that is to be there before it. */
+  @Test
+  void shouldNotAllowMoreAfterADenyThatIsRefused() {
+    final PolicyEntry changed = with(allow(1), PolicyVerdict.DENY);
+    final PolicyEntry removed = with(allow(2), PolicyVerdict.DENY);
+    final List<PolicyEntry> full = new ArrayList<>(List.of(changed, removed));
+    for (int i = 3; i <= 16_384; i++) {
+      full.add(allow(i));
+    }
+    await(manager.policyMaps().synchronize(9, full));
+    final PolicyEntry deny = with(allow(99_999), PolicyVerdict.DENY);
+    final PolicyDelta delta = new PolicyDelta(List.of(deny, allow(1)), List.of(removed));
+    assertThrows(Refusal.class, () -> await(ManagerTestNode.apply(manager, 9, delta)));
+    final PolicyMap policy = new PolicyMap(map("policy_00009"));
+    for (int identity = 1; identity <= 2; identity++) {
+      assertEquals(0, policy.lookup(identity, 0, TCP, 80, 64));
+      assertEquals(PolicyFlag.DENY.number(), policy.found().flags(), "identity " + identity);
+    }
   }
 
   @Test

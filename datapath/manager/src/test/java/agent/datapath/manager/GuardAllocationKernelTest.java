@@ -133,7 +133,7 @@ class GuardAllocationKernelTest {
   private void addMaps(OpenMaps maps, VerdictGenerations generations, PolicyMaps policies) {
     policies.synchronize(5, ManagerTestNode.allowAll());
     checks.add(policies.guard());
-    checks.add(policies.guard().slots());
+    checks.add(policies.slots());
     final IpcacheMaps ipcache =
         new IpcacheMaps(
             conductor,

@@ -20,6 +20,7 @@ import agent.testkit.Workload;
 import java.io.IOException;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -170,6 +171,32 @@ class SharedPolicyKernelTest {
     assertEquals(List.of(), ManagerTestNode.detach(manager, SECOND));
     assertEquals(List.of(), policyMaps());
     assertTrue(new PolicyMapArray(map("policies")).mapId(FIRST) < 0);
+  }
+
+  /** A change ends in any case; nothing stays of an endpoint that is gone meanwhile. */
+  @Test
+  void shouldLeaveNoMapOfEndpointsThatAreDetachedDuringAChange() {
+    attachBoth();
+    final PolicyDelta many =
+        new PolicyDelta(
+            IntStream.range(0, CAPACITY / 2)
+                .mapToObj(i -> PolicyEntry.allow(100 + i, PolicyDirection.EGRESS, 6, 80))
+                .toList(),
+            List.of());
+    assertDetachedDuring(FIRST, many);
+    assertEquals(List.of("policy_00041"), policyMaps(), "that of the other one");
+    assertEquals(FIRST, policyOf(SECOND));
+    assertDetachedDuring(SECOND, many);
+    assertEquals(List.of(), policyMaps());
+  }
+
+  private void assertDetachedDuring(int id, PolicyDelta delta) {
+    final CompletableFuture<?> changed =
+        manager.policyMaps().apply(List.of(new PolicyChange(id, IDENTITY, delta)));
+    final CompletableFuture<List<String>> detached = manager.endpoints().detach(id);
+    await(changed);
+    assertEquals(List.of(), await(detached));
+    assertTrue(manager.endpointFaults().of(id).isEmpty());
   }
 
   /**

@@ -2,6 +2,8 @@ package agent.datapath.manager.conductor;
 
 import agent.conductor.ConductorAgent;
 import agent.reconcile.Reconciler;
+import agent.reconcile.TableChanges;
+import agent.reconcile.Waiter;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
@@ -23,17 +25,19 @@ public final class DatapathConductor extends ConductorAgent {
   private final NanoClock clock;
   private final List<Reconciler> reconcilers = new ArrayList<>();
   private final Reconciler reconciler;
+  private final Reconciler policyReconciler;
 
   /**
    * Creates the conductor without starting its thread.
    *
-   * @param reconcile retries a bounded number of failed map writes and returns their number
+   * @param reconcile compares a bounded part of the kernel; returns the number of steps
    */
   public DatapathConductor(NanoClock clock, IntSupplier reconcile) {
     super("dp-conductor", clock);
     this.reconcile = reconcile;
     this.clock = clock;
     reconciler = newReconciler();
+    policyReconciler = newReconciler();
   }
 
   /**
@@ -59,6 +63,25 @@ public final class DatapathConductor extends ConductorAgent {
   /** Returns the reconciler of the ipcache. */
   public Reconciler reconciler() {
     return reconciler;
+  }
+
+  /** Returns the reconciler of the policy maps. */
+  Reconciler policyReconciler() {
+    return policyReconciler;
+  }
+
+  /**
+   * Submits changes of the ipcache: they follow the changes of policy maps that were submitted
+   * before, which may be for the identities of new prefixes. No change of a policy map waits for
+   * the ipcache. For this agent's thread.
+   */
+  void submitBehindPolicies(TableChanges changes, Waiter waiter) {
+    if (policyReconciler.isIdle()) {
+      reconciler.submit(changes, waiter);
+    } else {
+      policyReconciler.submit(
+          (batch, limit) -> false, failure -> reconciler.submit(changes, waiter));
+    }
   }
 
   /**

@@ -17,7 +17,6 @@ import agent.reconcile.BpfTargetMap;
 import agent.reconcile.DesiredTable;
 import agent.reconcile.MapFaults;
 import agent.reconcile.PeriodicComparison;
-import agent.reconcile.Reconciler;
 import agent.reconcile.TableChanges;
 import agent.reconcile.TargetMap;
 import agent.types.IpAddress;
@@ -143,13 +142,14 @@ public final class IpcacheMaps implements IpcacheProxy {
 
   private void onSubmit(
       List<IpcacheChange> changes, boolean isWhole, CompletableFuture<Void> written) {
-    final Reconciler reconciler = conductor.reconciler();
     List<IpcacheChange> before = unsent.poll();
     while (before != null) {
-      reconciler.submit(new ListedChanges(before, false), failure -> {}); // it was answered
+      conductor.submitBehindPolicies(
+          new ListedChanges(before, false), failure -> {}); // it was answered
       before = unsent.poll();
     }
-    reconciler.submit(new ListedChanges(changes, isWhole), failure -> answer(written, failure));
+    conductor.submitBehindPolicies(
+        new ListedChanges(changes, isWhole), failure -> answer(written, failure));
   }
 
   private static void answer(CompletableFuture<Void> written, RuntimeException failure) {

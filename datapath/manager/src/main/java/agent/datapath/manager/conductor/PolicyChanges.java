@@ -2,6 +2,7 @@ package agent.datapath.manager.conductor;
 
 import agent.datapath.manager.spec.PolicyDelta;
 import agent.datapath.manager.spec.PolicyMapProxy.PolicyChange;
+import agent.reconcile.Batch;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -22,7 +23,11 @@ import org.agrona.collections.IntHashSet;
  * the identity between its two rounds, after the others, whose policies gain the identity with the
  * same call and lose the former one when it is released.
  *
- * <p>For the conductor's thread; allocates nothing unless a change is refused or has two parts.
+ * <p>In each round, all maps end the first part of their changes before one begins the second. A
+ * part is put into the desired entries in slices; the next one begins when the maps hold them. An
+ * endpoint moves to another map when that is complete.
+ *
+ * <p>For the conductor's thread; allocates nothing unless a change is refused or needs another map.
  */
 final class PolicyChanges {
   private static final int INGRESS = 1;
@@ -45,16 +50,34 @@ final class PolicyChanges {
   private final Int2ObjectHashMap<PolicyChange> byId = new Int2ObjectHashMap<>();
   private final IntHashSet applied = new IntHashSet();
   private final IntHashSet identified = new IntHashSet();
+  private final PolicyParts parts = new PolicyParts();
+
+  /** The maps that this round changes, with their changes; those with an endpoint move to it. */
+  private final List<SharedPolicy> targets = new ArrayList<>();
+
+  private final List<PolicyDelta> deltas = new ArrayList<>();
+  private final List<PolicyChange> causes = new ArrayList<>();
+
+  /** The endpoints that move to another map when the first part of the round is complete. */
+  private final Int2ObjectHashMap<SharedPolicy> moves = new Int2ObjectHashMap<>();
+
+  private List<PolicyChange> changes = List.of();
   private Map<Integer, RuntimeException> failures = Map.of();
+  private Round round = Round.ONLY;
+  private Of which = Of.ALL;
+  private boolean isSecondPart;
+  private boolean isPut;
+  private int next;
 
   PolicyChanges(PolicyMaps maps) {
     this.maps = maps;
   }
 
-  /** Applies the changes and returns the failures by endpoint. */
-  Map<Integer, RuntimeException> apply(List<PolicyChange> requested) {
+  /** Begins to apply changes. */
+  void begin(List<PolicyChange> requested) {
+    begin(Round.ONLY, Of.ALL);
     failures = Map.of();
-    final List<PolicyChange> changes = fitting(requested);
+    changes = fitting(requested);
     byId.clear();
     identified.clear();
     for (int i = 0; i < changes.size(); i++) {
@@ -64,25 +87,191 @@ final class PolicyChanges {
         identified.add(change.endpointId());
       }
     }
-    if (!identified.isEmpty()) {
-      run(Round.CLOSING, changes, Of.ALL);
-      run(Round.OPENING, changes, Of.SAME_IDENTITY);
-      identify(changes);
-      if (opensIdentified(changes)) {
-        awaitPrograms(changes);
+    final boolean isOne = identified.isEmpty() && !isCrossing(changes);
+    begin(isOne ? Round.ONLY : Round.CLOSING, Of.ALL);
+  }
+
+  private void begin(Round nextRound, Of of) {
+    round = nextRound;
+    which = of;
+    applied.clear();
+    targets.clear();
+    deltas.clear();
+    causes.clear();
+    moves.clear();
+    isSecondPart = false;
+    isPut = false;
+    next = 0;
+  }
+
+  /** Abandons the present round: what its maps hold is not known. */
+  void abandon() {
+    for (int i = 0; i < targets.size(); i++) {
+      if (targets.get(i).isPending()) {
+        targets.get(i).end(true);
+        targets.get(i).uncertain();
       }
-      run(Round.OPENING, changes, Of.OTHER_IDENTITY);
-    } else if (isCrossing(changes)) {
-      run(Round.CLOSING, changes, Of.ALL);
-      awaitPrograms(changes);
-      run(Round.OPENING, changes, Of.ALL);
-    } else {
-      run(Round.ONLY, changes, Of.ALL);
     }
+    parts.clear();
+  }
+
+  /** Returns the failures by endpoint. */
+  Map<Integer, RuntimeException> failures() {
     return failures;
   }
 
-  private boolean opensIdentified(List<PolicyChange> changes) {
+  /** Puts further entries of the present part, at most so many; returns whether there are more. */
+  boolean apply(Batch batch, int limit) {
+    int left = limit;
+    while (left > 0) {
+      if (!parts.isDone()) {
+        isPut = true;
+        left -= parts.put(batch, left);
+      } else if (isSecondPart) {
+        left--;
+        if (!nextSecondPart()) {
+          return false;
+        }
+      } else if (next < changes.size()) {
+        left--;
+        apply(batch, changes.get(next++));
+      } else if (isPut || !moves.isEmpty()) {
+        return false;
+      } else {
+        isSecondPart = true;
+        next = 0;
+      }
+    }
+    return true;
+  }
+
+  private boolean nextSecondPart() {
+    while (next < targets.size()) {
+      final int target = next++;
+      if (hasSecondPart(target) && targets.get(target).isPending()) {
+        parts.begin(targets.get(target).table(), deltas.get(target).opening());
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private boolean hasSecondPart(int target) {
+    return !isSplit(target)
+        && !deltas.get(target).closing().isEmpty()
+        && !deltas.get(target).opening().isEmpty();
+  }
+
+  private boolean isSplit(int target) {
+    return causes.get(target) != null;
+  }
+
+  /** Ends a part, whose entries are in force or refused; returns whether another one follows. */
+  boolean endPart(Batch batch) {
+    boolean isTorn = false;
+    boolean isMore = false;
+    for (int i = 0; i < targets.size(); i++) {
+      final SharedPolicy policy = targets.get(i);
+      if (policy.isPending()) {
+        final RuntimeException refusal = batch.refusal(policy.table());
+        final boolean isFollowed = refusal == null && !isSecondPart && hasSecondPart(i);
+        isMore |= isFollowed;
+        isTorn |= isFollowed && deltas.get(i).isTorn();
+        if (!isFollowed) {
+          end(i, refusal);
+        }
+      }
+    }
+    if (!moves.isEmpty()) {
+      moves.forEach(this::move);
+      moves.clear();
+    }
+    if (isMore) {
+      isSecondPart = true;
+      next = 0;
+      if (isTorn) {
+        awaitPrograms();
+      }
+      return true;
+    }
+    return endRound();
+  }
+
+  private void end(int target, RuntimeException refusal) {
+    final SharedPolicy policy = targets.get(target);
+    final PolicyChange cause = causes.get(target);
+    if (cause != null) {
+      policy.end(false);
+      if (refusal == null) {
+        moveTo(cause.endpointId(), policy);
+      } else {
+        maps.release(policy);
+        fail(cause.endpointId(), DatapathFailures.refusal(refusal));
+      }
+      return;
+    }
+    policy.end(refusal != null || !isUnused(policy));
+    if (isSecondPart) {
+      policy.settled();
+    }
+    maps.releaseUnused(policy); // all its endpoints may have left it meanwhile
+    if (refusal != null) {
+      policy.uncertain();
+      final RuntimeException failure = DatapathFailures.refusal(refusal);
+      for (int i = 0; i < policy.size(); i++) {
+        if (applied.contains(policy.members().getInt(i))) {
+          fail(policy.members().getInt(i), failure);
+        }
+      }
+    }
+  }
+
+  private boolean isUnused(SharedPolicy policy) {
+    final PolicyChange change = byId.get(policy.endpointId());
+    return change != null && change.isUnused();
+  }
+
+  private void moveTo(int id, SharedPolicy policy) {
+    try {
+      maps.moveOrRelease(id, policy);
+    } catch (RuntimeException refused) {
+      fail(id, DatapathFailures.refusal(refused));
+    }
+  }
+
+  private void move(int id, SharedPolicy policy) {
+    if (policy.isKnown()) {
+      moveTo(id, policy);
+    } else {
+      fail(id, failures.values().iterator().next());
+    }
+  }
+
+  private boolean endRound() {
+    if (round == Round.ONLY) {
+      return false;
+    }
+    if (identified.isEmpty()) {
+      if (round == Round.OPENING) {
+        return false;
+      }
+      awaitPrograms();
+      begin(Round.OPENING, Of.ALL);
+    } else if (round == Round.CLOSING) {
+      begin(Round.OPENING, Of.SAME_IDENTITY);
+    } else if (which == Of.SAME_IDENTITY) {
+      identify();
+      if (opensIdentified()) {
+        awaitPrograms();
+      }
+      begin(Round.OPENING, Of.OTHER_IDENTITY);
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  private boolean opensIdentified() {
     for (int i = 0; i < changes.size(); i++) {
       final PolicyChange change = changes.get(i);
       if (identified.contains(change.endpointId()) && !change.delta().opening().isEmpty()) {
@@ -92,7 +281,7 @@ final class PolicyChanges {
     return false;
   }
 
-  private void identify(List<PolicyChange> changes) {
+  private void identify() {
     for (int i = 0; i < changes.size(); i++) {
       final PolicyChange change = changes.get(i);
       if (identified.contains(change.endpointId()) && !isRefused(change.endpointId())) {
@@ -107,16 +296,16 @@ final class PolicyChanges {
 
   /** Returns the changes as the maps have room for them. */
   private List<PolicyChange> fitting(List<PolicyChange> requested) {
-    List<PolicyChange> changes = requested;
+    List<PolicyChange> fitting = requested;
     for (int i = 0; i < requested.size(); i++) {
       final PolicyChange change = requested.get(i);
       final PolicyDelta delta = maps.fitting(change.endpointId(), change.delta());
       if (delta != change.delta()) {
-        changes = changes == requested ? new ArrayList<>(requested) : changes;
-        changes.set(i, new PolicyChange(change.endpointId(), change.identity(), delta));
+        fitting = fitting == requested ? new ArrayList<>(requested) : fitting;
+        fitting.set(i, new PolicyChange(change.endpointId(), change.identity(), delta));
       }
     }
-    return changes;
+    return fitting;
   }
 
   /** Returns whether one direction may allow less, and the other more, at different endpoints. */
@@ -134,7 +323,7 @@ final class PolicyChanges {
         || (closes & EGRESS) != 0 && (opens & INGRESS) != 0;
   }
 
-  private void awaitPrograms(List<PolicyChange> changes) {
+  private void awaitPrograms() {
     for (int i = 0; i < changes.size(); i++) {
       if (!maps.membersOf(changes.get(i).endpointId()).isEmpty()) {
         maps.awaitPrograms(maps.of(changes.get(i).endpointId()));
@@ -147,108 +336,131 @@ final class PolicyChanges {
     return !failures.isEmpty() && failures.containsKey(id);
   }
 
-  private boolean isOf(Of which, int id) {
+  private boolean isOf(int id) {
     return which == Of.ALL || which == Of.OTHER_IDENTITY == identified.contains(id);
-  }
-
-  private void run(Round round, List<PolicyChange> changes, Of which) {
-    applied.clear();
-    for (int i = 0; i < changes.size(); i++) {
-      final PolicyChange change = changes.get(i);
-      final int id = change.endpointId();
-      if (isOf(which, id) && !isRefused(id) && applied.add(id)) {
-        try {
-          run(round, change);
-        } catch (RuntimeException refused) {
-          fail(id, DatapathFailures.refusal(refused));
-        }
-      }
-    }
   }
 
   private void fail(int id, RuntimeException failure) {
     failures = failures.isEmpty() ? new TreeMap<>() : failures;
     failures.put(id, failure);
-    for (int i = 0; i < maps.membersOf(id).size(); i++) {
-      final int member = maps.membersOf(id).getInt(i);
-      if (applied.contains(member)) {
-        failures.put(member, failure);
+  }
+
+  private void apply(Batch batch, PolicyChange change) {
+    final int id = change.endpointId();
+    if (isOf(id) && !isRefused(id) && applied.add(id)) {
+      try {
+        applyOne(batch, change);
+      } catch (RuntimeException refused) {
+        fail(id, DatapathFailures.refusal(refused));
       }
     }
   }
 
-  private void run(Round round, PolicyChange change) {
+  private void applyOne(Batch batch, PolicyChange change) {
     final boolean closes = !change.delta().closing().isEmpty();
     final boolean opens = !change.delta().opening().isEmpty();
     switch (round) {
-      case ONLY -> whole(change);
+      case ONLY -> whole(batch, change);
       case CLOSING -> {
         if (closes && opens) {
-          close(change);
+          close(batch, change);
         } else if (closes) {
-          whole(change);
+          whole(batch, change);
         }
       }
       case OPENING -> {
         if (closes && opens) {
           open(change);
         } else if (!closes) {
-          whole(change);
+          whole(batch, change);
         }
       }
     }
   }
 
-  private void whole(PolicyChange change) {
-    final int id = change.endpointId();
-    final SharedPolicy policy = maps.of(id);
-    if (maps.moveToEqual(id, change.identity(), change.delta())) {
+  private void whole(Batch batch, PolicyChange change) {
+    final SharedPolicy policy = maps.of(change.endpointId());
+    if (moveToEqual(change, policy, change.delta())) {
       return;
     }
-    if (!isWhole(policy, change)) {
-      maps.split(id, change.identity(), change.delta());
-      return;
+    if (isWhole(policy, change)) {
+      changeTo(change, policy, change.delta());
+    } else {
+      split(batch, change, policy, change.delta()).known(change.identity());
     }
-    changeTo(change, policy, change.delta());
   }
 
-  private void close(PolicyChange change) {
+  private void close(Batch batch, PolicyChange change) {
     final SharedPolicy policy = maps.of(change.endpointId());
     final PolicyDelta delta = change.delta().closing();
-    if (!isWhole(policy, change)) {
-      maps.split(change.endpointId(), SharedPolicy.NOT_SHARED, delta).changing();
-      return;
+    if (isWhole(policy, change)) {
+      change(policy, delta);
+      policy.changing();
+    } else {
+      final SharedPolicy own = split(batch, change, policy, delta);
+      own.known(SharedPolicy.NOT_SHARED);
+      own.changing();
     }
-    applyToMembers(policy);
-    maps.change(policy, delta);
-    policy.changing();
   }
 
   private void open(PolicyChange change) {
+    final SharedPolicy policy = maps.of(change.endpointId());
     final PolicyDelta delta = change.delta().opening();
-    if (maps.moveToEqual(change.endpointId(), change.identity(), delta)) {
-      return;
+    if (!moveToEqual(change, policy, delta)) {
+      changeTo(change, policy, delta);
     }
-    changeTo(change, maps.of(change.endpointId()), delta);
+  }
+
+  /**
+   * Moves an endpoint to a map that has what its own would have after a change, if there is one.
+   */
+  private boolean moveToEqual(PolicyChange change, SharedPolicy policy, PolicyDelta delta) {
+    final SharedPolicy equal = maps.equalAfter(policy, change.identity(), delta);
+    if (equal == null) {
+      return false;
+    }
+    if (equal.isPending()) {
+      moves.put(change.endpointId(), equal);
+    } else {
+      maps.move(change.endpointId(), equal);
+    }
+    return true;
+  }
+
+  /** Creates a map of an endpoint with what its present one would have after a change. */
+  private SharedPolicy split(
+      Batch batch, PolicyChange change, SharedPolicy policy, PolicyDelta delta) {
+    final SharedPolicy own = maps.create(change.endpointId());
+    batch.read(own.table());
+    parts.begin(own.table(), policy.table(), delta);
+    addTarget(own, delta, change);
+    return own;
   }
 
   /** Changes a map in place to the new policy, or with the last part of a change to it. */
   private void changeTo(PolicyChange change, SharedPolicy policy, PolicyDelta delta) {
-    applyToMembers(policy);
-    if (change.isUnused()) {
-      maps.addUnused(policy, delta);
-    } else {
-      maps.change(policy, delta);
-    }
+    change(policy, delta);
     if (policy.isKnown()) {
       policy.known(change.identity());
+      if (!delta.closing().isEmpty() && !delta.opening().isEmpty()) {
+        policy.changing(); // until the second part
+      }
     }
   }
 
-  private void applyToMembers(SharedPolicy policy) {
+  private void change(SharedPolicy policy, PolicyDelta delta) {
     for (int i = 0; i < policy.size(); i++) {
       applied.add(policy.members().getInt(i));
     }
+    parts.begin(policy.table(), delta.closing().isEmpty() ? delta.opening() : delta.closing());
+    addTarget(policy, delta, null);
+  }
+
+  private void addTarget(SharedPolicy policy, PolicyDelta delta, PolicyChange causeOrNull) {
+    policy.begin();
+    targets.add(policy);
+    deltas.add(delta);
+    causes.add(causeOrNull);
   }
 
   /** Returns whether all endpoints of a map change alike. */

@@ -2,23 +2,33 @@ package agent.datapath.manager.conductor;
 
 import agent.bindings.Errno;
 import agent.conductor.Repairs;
+import agent.datapath.manager.guard.Check;
+import agent.datapath.manager.guard.ComparedTables;
 import agent.datapath.manager.guard.KernelFaults;
 import agent.datapath.manager.load.OpenMaps;
 import agent.datapath.manager.spec.EndpointSpec;
 import agent.datapath.manager.spec.PolicyDelta;
 import agent.datapath.manager.spec.PolicyEntry;
 import agent.datapath.manager.spec.PolicyMapProxy;
-import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.MapCatalog;
-import agent.maps.kernel.PolicyMap;
 import agent.maps.kernel.PolicyMapArray;
+import agent.reconcile.Batch;
+import agent.reconcile.DesiredTable;
+import agent.reconcile.PeriodicComparison;
+import agent.reconcile.Reconciler;
+import agent.reconcile.TableChanges;
+import agent.reconcile.Waiter;
+import agent.types.OperationException;
 import agent.types.Refusal;
+import java.util.ArrayList;
 import java.util.Collection;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import org.agrona.MutableDirectBuffer;
 import org.agrona.collections.Int2ObjectHashMap;
 import org.agrona.collections.IntArrayList;
 import org.agrona.collections.IntHashSet;
@@ -26,24 +36,31 @@ import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
 /**
- * Writes the policy maps and their slots in {@code policies}. Endpoints of one identity with equal
- * entries share one map, which the entry of each names. A map is changed in place where all its
- * endpoints change alike in one call; an endpoint that changes alone moves to another map. A map
- * has the number of the endpoint for which it was created, or the lowest free one where another map
- * has that. For the conductor's thread.
+ * The policy maps with their desired entries, which a reconciler of their own realizes, and their
+ * slots in {@code policies}. Endpoints of one identity with equal entries share one map, which the
+ * entry of each names. A map is changed in place where all its endpoints change alike in one call;
+ * an endpoint that changes alone moves to another map. A map has the number of the endpoint for
+ * which it was created, or the lowest free one where another map has that.
+ *
+ * <p>Each map has a table of its own: it comes and goes with the map, its size is that of the map,
+ * and the faults and refusals of one map are those of its endpoints. Calls are realized in the
+ * order in which they were made, a small one in the command that brings it; a change of the ipcache
+ * follows those before it. For the conductor's thread.
  */
 public final class PolicyMaps implements PolicyMapProxy, AutoCloseable {
   private static final Logger LOGGER = LogManager.getLogger(PolicyMaps.class);
-  private static final String PREFIX = "policy_";
   private static final IntArrayList NO_MEMBERS = new IntArrayList();
 
   private final DatapathConductor conductor;
+  private final Reconciler reconciler;
   private final VerdictGenerations generations;
   private final OpenMaps nodeMaps;
   private final EndpointEntries entries;
   private final PolicyMapArray slots;
-  private final PolicyWriter writer = new PolicyWriter();
-  private final PolicyGuard guard;
+  private final KernelFaults faults;
+  private final PolicySlots compared;
+  private final PeriodicComparison comparison;
+  private final PolicyEntryCodec codec = new PolicyEntryCodec();
   private final Int2ObjectHashMap<SharedPolicy> byNumber = new Int2ObjectHashMap<>();
   private final Int2ObjectHashMap<SharedPolicy> byEndpoint = new Int2ObjectHashMap<>();
   private final PolicyChanges policyChanges = new PolicyChanges(this);
@@ -69,11 +86,14 @@ public final class PolicyMaps implements PolicyMapProxy, AutoCloseable {
       KernelFaults faults,
       Repairs repairs) {
     this.conductor = conductor;
+    reconciler = conductor.policyReconciler();
     this.generations = generations;
     this.nodeMaps = nodeMaps;
     this.entries = entries;
+    this.faults = faults;
     slots = new PolicyMapArray(nodeMaps.get(MapCatalog.POLICIES));
-    guard = new PolicyGuard(this::raise, slots, faults, repairs);
+    compared = new PolicySlots(slots, faults, repairs);
+    comparison = new PeriodicComparison(List.of(), repairs);
     takeOver(pinned);
   }
 
@@ -96,24 +116,101 @@ public final class PolicyMaps implements PolicyMapProxy, AutoCloseable {
     }
   }
 
-  /** Returns the comparison of the maps and their slots with the kernel. */
-  public PolicyGuard guard() {
-    return guard;
+  /** Returns the comparison of the maps with the kernel. */
+  public Check guard() {
+    return new ComparedTables("policy maps", comparison);
+  }
+
+  /** Returns the comparison of the slots of the maps with the kernel. */
+  public Check slots() {
+    return compared;
   }
 
   @Override
   public CompletableFuture<Map<Integer, RuntimeException>> apply(List<PolicyChange> changes) {
     changes.forEach(change -> EndpointSpec.requireId(change.endpointId()));
-    return conductor.submit(() -> policyChanges.apply(changes));
+    final CompletableFuture<Map<Integer, RuntimeException>> result = new CompletableFuture<>();
+    final ChangeRequest request = new ChangeRequest(changes, result);
+    submit(request, request, result);
+    return result;
   }
 
-  /** Returns the map of an endpoint. */
+  private void submit(TableChanges changes, Waiter waiter, CompletableFuture<?> result) {
+    conductor
+        .run(() -> reconciler.realize(changes, waiter))
+        .whenComplete(
+            (submitted, refusal) -> {
+              if (refusal != null) {
+                result.completeExceptionally(refusal);
+              }
+            });
+  }
+
+  private final class ChangeRequest implements TableChanges, Waiter {
+    private final List<PolicyChange> changes;
+    private final CompletableFuture<Map<Integer, RuntimeException>> result;
+    private boolean isBegun;
+    private boolean isComplete;
+    private RuntimeException unexpected;
+
+    ChangeRequest(
+        List<PolicyChange> changes, CompletableFuture<Map<Integer, RuntimeException>> result) {
+      this.changes = changes;
+      this.result = result;
+    }
+
+    @Override
+    public boolean apply(Batch batch, int limit) {
+      try {
+        if (!isBegun) {
+          isBegun = true;
+          policyChanges.begin(changes);
+        }
+        return policyChanges.apply(batch, limit);
+      } catch (RuntimeException failure) {
+        unexpected = failure;
+        return false;
+      }
+    }
+
+    @Override
+    public boolean endRound(Batch batch, RuntimeException failure) {
+      if (unexpected != null) {
+        return false;
+      }
+      isComplete = !policyChanges.endPart(batch);
+      return !isComplete;
+    }
+
+    @Override
+    public void done(RuntimeException failure) {
+      if (isComplete) {
+        result.complete(policyChanges.failures());
+        return;
+      }
+      if (isBegun) {
+        policyChanges.abandon();
+      }
+      final RuntimeException cause = unexpected == null ? failure : unexpected;
+      result.completeExceptionally(DatapathFailures.refusal(cause));
+    }
+  }
+
+  /** Returns the map of an endpoint, whose entries are known. */
   SharedPolicy of(int id) {
     final SharedPolicy policy = byEndpoint.get(id);
     if (policy == null) {
       throw Refusal.notFound("id", "endpoint " + id + " has no policy map");
     }
+    if (!policy.table().isAdopted()) {
+      throw new OperationException("policy map " + policy.number() + ": not synchronized");
+    }
     return policy;
+  }
+
+  /** Returns the map of an endpoint, or null. */
+  SharedPolicy find(int id) {
+    return byEndpoint.get(id);
   }
 
   /** Returns the ids of the endpoints that use the map of an endpoint. */
@@ -123,44 +220,75 @@ public final class PolicyMaps implements PolicyMapProxy, AutoCloseable {
   }
 
   /**
-   * Moves an endpoint to another map of an identity that holds what its own would hold after a
-   * change; returns whether there is one.
+   * Returns another map of an identity that is to hold what a map would after a change, and that
+   * its endpoints may move to; or null.
    */
-  boolean moveToEqual(int id, int identity, PolicyDelta delta) {
-    final SharedPolicy policy = of(id);
-    if (!policy.isKnown() || identity == SharedPolicy.NOT_SHARED) {
+  SharedPolicy equalAfter(SharedPolicy policy, int identity, PolicyDelta delta) {
+    if (!policy.isKnown()
+        || identity == SharedPolicy.NOT_SHARED
+        || former.contains(policy.number())) {
+      return null;
+    }
+    for (final SharedPolicy other : byNumber.values()) {
+      if (other != policy
+          && other.isShared(identity)
+          && isEqualAfter(policy.table(), delta, other.table())) {
+        return other;
+      }
+    }
+    return null;
+  }
+
+  /** Returns whether a table would have the desired entries of another one after a change. */
+  private boolean isEqualAfter(DesiredTable own, PolicyDelta delta, DesiredTable other) {
+    final int upserts = delta.upserts().size();
+    int changed = 0; // own entries that the change writes or deletes
+    int same = 0; // of those, the ones that it leaves as they are
+    for (int i = 0; i < upserts; i++) {
+      codec.encode(delta.upserts().get(i));
+      if (!codec.isIn(other)) {
+        return false;
+      }
+      changed += codec.isKeyIn(own) ? 1 : 0;
+      same += codec.isIn(own) ? 1 : 0;
+    }
+    for (int i = 0; i < delta.deletes().size(); i++) {
+      codec.encode(delta.deletes().get(i));
+      if (codec.isKeyIn(other)) {
+        return false;
+      }
+      changed += codec.isKeyIn(own) ? 1 : 0;
+    }
+    final int unchanged = own.desired() - changed;
+    return other.desired() == unchanged + upserts && own.desiredIn(other) == unchanged + same;
+  }
+
+  /** Returns the map of an identity that is to hold these entries, the present one if it does. */
+  SharedPolicy equalTo(SharedPolicy present, int identity, List<PolicyEntry> desired) {
+    if (present != null && present.isShared(identity) && holds(present, desired)) {
+      return present;
+    }
+    if (present != null && former.contains(present.number())) {
+      return null;
+    }
+    for (final SharedPolicy other : byNumber.values()) {
+      if (other.isShared(identity) && holds(other, desired)) {
+        return other;
+      }
+    }
+    return null;
+  }
+
+  private boolean holds(SharedPolicy policy, List<PolicyEntry> entries) {
+    if (policy.table().desired() != entries.size()) {
       return false;
     }
-    final SharedPolicy equal = equalAfter(policy, identity, delta);
-    if (equal == null || former.contains(policy.number())) {
-      return false;
+    for (int i = 0; i < entries.size(); i++) {
+      if (!codec.encode(entries.get(i)).isIn(policy.table())) {
+        return false;
+      }
     }
-    move(id, equal);
     return true;
-  }
-
-  /** Assigns an endpoint a map of its own that holds what its present one would after a change. */
-  SharedPolicy split(int id, int identity, PolicyDelta delta) {
-    return split(id, identity, entriesAfter(of(id), delta));
-  }
-
-  /** Changes a map in place, for all its endpoints. */
-  void change(SharedPolicy policy, PolicyDelta delta) {
-    guard.change(policy.number(), delta);
-    write(policy, delta);
-  }
-
-  /** Adds entries to a map on which no verdict depends that was given before. */
-  void addUnused(SharedPolicy policy, PolicyDelta delta) {
-    guard.change(policy.number(), delta);
-    try {
-      writer.apply(policy.map(), delta);
-    } catch (RuntimeException failure) {
-      guard.uncertain(policy.number());
-      policy.uncertain();
-      raise(policy);
-      throw failure;
-    }
   }
 
   /** Returns whether an endpoint has an entry with another identity. */
@@ -183,10 +311,66 @@ public final class PolicyMaps implements PolicyMapProxy, AutoCloseable {
     if (policy == null || delta.growth() == 0) {
       return delta;
     }
-    final int room = policy.map().map().maxEntries() - guard.size(policy.number());
-    return delta.growth() <= room
-        ? delta
-        : writer.difference(policy.map(), entriesAfter(policy, delta));
+    final int room = policy.map().maxEntries() - (policy.isKnown() ? policy.table().desired() : 0);
+    if (delta.growth() <= room) {
+      return delta;
+    }
+    final List<PolicyEntry> before = entries(policy.table());
+    final Map<PolicyEntry.Key, PolicyEntry> after = new LinkedHashMap<>();
+    before.forEach(entry -> after.put(entry.key(), entry));
+    delta.upserts().forEach(entry -> after.put(entry.key(), entry));
+    delta.deletes().forEach(entry -> after.remove(entry.key()));
+    return fitting(policy, before, after.values(), PolicyDelta.between(before, after.values()));
+  }
+
+  private static PolicyDelta fitting(
+      SharedPolicy policy,
+      List<PolicyEntry> before,
+      Collection<PolicyEntry> after,
+      PolicyDelta delta) {
+    final int room = policy.map().maxEntries() - before.size();
+    return delta.growth() <= room ? delta : delta.throughClosed(before, after);
+  }
+
+  private List<PolicyEntry> entries(DesiredTable table) {
+    final List<PolicyEntry> entries = new ArrayList<>();
+    for (int row = 0; row < table.rows(); row++) {
+      final MutableDirectBuffer value = table.wanted(row);
+      final PolicyEntry entry = value == null ? null : codec.decode(table.key(row), value);
+      if (entry != null) {
+        entries.add(entry);
+      }
+    }
+    return entries;
+  }
+
+  /**
+   * Returns the change after which a map holds exactly the desired entries; by way of a map that
+   * allows nothing where it has no room for both.
+   *
+   * @param before what it holds
+   */
+  PolicyDelta difference(SharedPolicy policy, List<PolicyEntry> before, List<PolicyEntry> desired) {
+    final Set<PolicyEntry.Key> keys = new HashSet<>();
+    final List<PolicyEntry> upserts = new ArrayList<>();
+    int inserted = 0;
+    for (final PolicyEntry entry : desired) {
+      keys.add(entry.key());
+      codec.encode(entry);
+      if (!codec.isHeldIn(policy.table())) {
+        upserts.add(entry);
+        inserted += codec.isKeyHeldIn(policy.table()) ? 0 : 1;
+      }
+    }
+    final List<PolicyEntry> deletes = new ArrayList<>();
+    for (final PolicyEntry entry : before) {
+      if (!keys.contains(entry.key())) {
+        deletes.add(entry);
+      }
+    }
+    final PolicyDelta changed = new PolicyDelta(upserts, deletes);
+    return fitting(
+        policy, before, desired, PolicyDelta.between(before, desired, changed, inserted));
   }
 
   /**
@@ -194,30 +378,7 @@ public final class PolicyMaps implements PolicyMapProxy, AutoCloseable {
    * kernel waits for it when a slot is set, here to what it holds.
    */
   void awaitPrograms(SharedPolicy policy) {
-    setSlot(policy.number(), policy.map().map());
-  }
-
-  /** Returns another map that holds what an endpoint's map would hold after a change, or null. */
-  private SharedPolicy equalAfter(SharedPolicy policy, int identity, PolicyDelta delta) {
-    for (final SharedPolicy other : byNumber.values()) {
-      if (other != policy
-          && other.isShared(identity)
-          && guard.isEqualAfter(policy.number(), delta, other.number())) {
-        return other;
-      }
-    }
-    return null;
-  }
-
-  private Collection<PolicyEntry> entriesAfter(SharedPolicy policy, PolicyDelta delta) {
-    final Map<PolicyEntry.Key, PolicyEntry> after = new LinkedHashMap<>();
-    writer
-        .difference(policy.map(), List.of())
-        .deletes()
-        .forEach(entry -> after.put(entry.key(), entry));
-    delta.upserts().forEach(entry -> after.put(entry.key(), entry));
-    delta.deletes().forEach(entry -> after.remove(entry.key()));
-    return after.values();
+    setSlot(policy);
   }
 
   @Override
@@ -225,102 +386,50 @@ public final class PolicyMaps implements PolicyMapProxy, AutoCloseable {
       int endpointId, int identity, Collection<PolicyEntry> desired) {
     final int id = EndpointSpec.requireId(endpointId);
     final List<PolicyEntry> copy = List.copyOf(desired);
-    return conductor.submit(() -> onSynchronize(id, identity, copy));
-  }
-
-  private PolicyDelta onSynchronize(int id, int identity, List<PolicyEntry> desired) {
-    final SharedPolicy present = byEndpoint.get(id);
-    final SharedPolicy equal = equalTo(present, identity, desired);
-    if (equal != null && equal != present) {
-      move(id, equal);
-      return PolicyDelta.NONE;
-    }
-    final SharedPolicy policy = present == null ? opened(id, free(id)) : present;
-    final PolicyDelta difference = writer.difference(policy.map(), desired);
-    if (!difference.isEmpty() && policy.size() > 1 && equal == null) {
-      split(id, identity, desired);
-      return difference;
-    }
-    putIntoSlot(policy.number(), policy.map().map());
-    guard.replace(policy.number(), desired);
-    if (!difference.isEmpty()) {
-      // No packet asks a map that no endpoint had: it needs no parts.
-      write(
-          policy,
-          present == null
-              ? new PolicyDelta(difference.upserts(), difference.deletes())
-              : difference);
-    }
-    policy.known(identity);
-    return difference;
-  }
-
-  /** Returns the map of an identity that holds these entries, the present one if it does. */
-  private SharedPolicy equalTo(SharedPolicy present, int identity, List<PolicyEntry> desired) {
-    if (present != null && present.isShared(identity) && guard.holds(present.number(), desired)) {
-      return present;
-    }
-    if (present != null && former.contains(present.number())) {
-      return null;
-    }
-    for (final SharedPolicy other : byNumber.values()) {
-      if (other.isShared(identity) && guard.holds(other.number(), desired)) {
-        return other;
-      }
-    }
-    return null;
-  }
-
-  private void write(SharedPolicy policy, PolicyDelta delta) {
-    try {
-      writer.apply(policy.map(), delta.closing());
-      if (delta.isTorn() && !delta.opening().isEmpty()) {
-        awaitPrograms(policy);
-      }
-      writer.apply(policy.map(), delta.opening());
-    } catch (RuntimeException failure) {
-      guard.uncertain(policy.number());
-      policy.uncertain();
-      throw failure;
-    } finally {
-      raise(policy);
-    }
-  }
-
-  /** Assigns an endpoint a map of its own, which is complete before the endpoint uses it. */
-  private SharedPolicy split(int id, int identity, Collection<PolicyEntry> desired) {
-    final SharedPolicy policy = opened(free(id));
-    try {
-      writer.apply(policy.map(), writer.difference(policy.map(), desired));
-      move(id, policy);
-    } catch (RuntimeException failure) {
-      release(policy);
-      throw failure;
-    }
-    guard.replace(policy.number(), List.copyOf(desired));
-    policy.known(identity);
-    return policy;
+    final CompletableFuture<PolicyDelta> result = new CompletableFuture<>();
+    final PolicySynchronization request =
+        new PolicySynchronization(this, id, identity, copy, result);
+    submit(request, request, result);
+    return result;
   }
 
   /** Makes an endpoint use another map; a map without endpoints is removed. */
-  private void move(int id, SharedPolicy policy) {
+  void move(int id, SharedPolicy policy) {
     entries.policy(id, policy.number());
     final SharedPolicy before = byEndpoint.get(id);
     if (before != null) {
       before.members().removeInt(id);
-      guard.owner(before.number(), before.members());
     }
     assign(id, policy);
     generations.raise(id);
-    if (before != null && before.size() == 0 && !former.contains(before.number())) {
+    if (before != null
+        && before.size() == 0
+        && !before.isPending()
+        && !former.contains(before.number())) {
       release(before);
+    }
+  }
+
+  /** Makes an endpoint use another map, unless it has left its own; a map of none is removed. */
+  void moveOrRelease(int id, SharedPolicy policy) {
+    if (byEndpoint.containsKey(id)) {
+      move(id, policy);
+    } else {
+      releaseUnused(policy);
+    }
+  }
+
+  /** Removes a map that no endpoint uses any more. */
+  void releaseUnused(SharedPolicy policy) {
+    if (policy.size() == 0
+        && !(former.contains(policy.number()) && byEndpoint.containsKey(policy.number()))) {
+      release(policy);
     }
   }
 
   private void assign(int id, SharedPolicy policy) {
     byEndpoint.put(id, policy);
     policy.members().addInt(id);
-    guard.owner(policy.number(), policy.members());
   }
 
   /**
@@ -331,28 +440,34 @@ public final class PolicyMaps implements PolicyMapProxy, AutoCloseable {
    */
   int open(int id) {
     final SharedPolicy present = byEndpoint.get(id);
-    final SharedPolicy policy = present == null ? opened(id, free(id)) : present;
-    putIntoSlot(policy.number(), policy.map().map());
+    final SharedPolicy policy = present == null ? openNew(id) : present;
+    putIntoSlot(policy);
     return policy.number();
   }
 
-  private SharedPolicy opened(int id, int number) {
-    final SharedPolicy policy = opened(number);
+  /** Creates the map of an endpoint that has none. */
+  SharedPolicy openNew(int id) {
+    final SharedPolicy policy = create(id);
     assign(id, policy);
-    entries.policy(id, number);
+    entries.policy(id, policy.number());
     return policy;
+  }
+
+  /** Creates a map that an endpoint is to use once it is complete. */
+  SharedPolicy create(int id) {
+    return opened(free(id));
   }
 
   /** Returns an open map; opens it or creates it where it is not open. */
   private SharedPolicy opened(int number) {
     SharedPolicy policy = byNumber.get(number);
     if (policy == null) {
-      policy = new SharedPolicy(number, new PolicyMap(nodeMaps.openPolicyMap(number)));
-      policy.map().map().retriesRefused(true);
+      policy = new SharedPolicy(number, nodeMaps.openPolicyMap(number), generations, faults);
       byNumber.put(number, policy);
-      guard.add(number, policy.map().map());
+      comparison.add(reconciler.addUnread(policy.table()));
+      compared.add(policy);
     }
-    putIntoSlot(number, policy.map().map());
+    putIntoSlot(policy);
     return policy;
   }
 
@@ -369,14 +484,14 @@ public final class PolicyMaps implements PolicyMapProxy, AutoCloseable {
    * Sets a slot unless it holds this map already, since setting a slot waits for an RCU grace
    * period.
    */
-  private void putIntoSlot(int number, BpfMap map) {
-    if (slots.mapId(number) != map.description().id()) {
-      setSlot(number, map);
+  void putIntoSlot(SharedPolicy policy) {
+    if (slots.mapId(policy.number()) != policy.map().description().id()) {
+      setSlot(policy);
     }
   }
 
-  private void setSlot(int number, BpfMap map) {
-    final int result = slots.set(number, map.fd());
+  private void setSlot(SharedPolicy policy) {
+    final int result = slots.set(policy.number(), policy.map().fd());
     if (result < 0) {
       throw slots.failure("update", result);
     }
@@ -387,7 +502,6 @@ public final class PolicyMaps implements PolicyMapProxy, AutoCloseable {
     final SharedPolicy policy = byEndpoint.remove(id);
     if (policy != null) {
       policy.members().removeInt(id);
-      guard.owner(policy.number(), policy.members());
     }
     entries.policy(id, 0);
   }
@@ -400,14 +514,16 @@ public final class PolicyMaps implements PolicyMapProxy, AutoCloseable {
    */
   void removeUnused(int id) {
     for (final SharedPolicy policy : List.copyOf(byNumber.values())) {
-      if (policy.size() == 0 && (policy.number() == id || !former.contains(policy.number()))) {
+      if (policy.size() == 0
+          && !policy.isPending()
+          && (policy.number() == id || !former.contains(policy.number()))) {
         remove(policy);
       }
     }
   }
 
   /** Removes a map; where that fails, it is left for {@link #removeUnused}. */
-  private void release(SharedPolicy policy) {
+  void release(SharedPolicy policy) {
     try {
       remove(policy);
     } catch (RuntimeException failure) {
@@ -417,12 +533,14 @@ public final class PolicyMaps implements PolicyMapProxy, AutoCloseable {
 
   private void remove(SharedPolicy policy) {
     policy.uncertain();
-    guard.remove(policy.number());
+    compared.remove(policy);
+    comparison.remove(policy.table());
     final int result = slots.clear(policy.number());
     if (result < 0 && result != -Errno.ENOENT) {
       throw slots.failure("delete", result);
     }
-    nodeMaps.removePolicyMap(policy.map().map());
+    nodeMaps.removePolicyMap(policy.map());
+    reconciler.remove(policy.table());
     byNumber.remove(policy.number());
     former.remove(policy.number());
   }
@@ -432,28 +550,10 @@ public final class PolicyMaps implements PolicyMapProxy, AutoCloseable {
     return Set.copyOf(byEndpoint.keySet());
   }
 
-  /** Raises the generations of the endpoints whose map a retried write has changed. */
-  public void onRealised(BpfMap map) {
-    raise(Integer.parseInt(map.name().substring(PREFIX.length())));
-  }
-
-  private void raise(int number) {
-    final SharedPolicy policy = byNumber.get(number);
-    if (policy != null) {
-      raise(policy);
-    }
-  }
-
-  private void raise(SharedPolicy policy) {
-    for (int i = 0; i < policy.size(); i++) {
-      generations.raise(policy.members().getInt(i));
-    }
-  }
-
   @Override
   public void close() {
     for (final SharedPolicy policy : byNumber.values()) {
-      nodeMaps.releasePolicyMap(policy.map().map());
+      nodeMaps.releasePolicyMap(policy.map());
     }
     byNumber.clear();
     byEndpoint.clear();

@@ -182,42 +182,6 @@ public final class DesiredEntries {
     return find(key) >= 0;
   }
 
-  /** Returns whether there is an entry of a key with a value. */
-  public boolean holds(DirectBuffer key, DirectBuffer value) {
-    final int slot = find(key);
-    return slot >= 0 && isValueOf(entryIn(slot), value);
-  }
-
-  /** Returns how many entries another table of this shape has, too. */
-  public int countIn(DesiredEntries other) {
-    int count = 0;
-    for (int entry = 0; entry < size; entry++) {
-      final int hash = hash(entry);
-      int slot = hash & other.mask;
-      while (other.numbers[slot] != 0
-          && !(other.hasHash(slot, hash) && isKeyEqual(other, other.entryIn(slot), entry))) {
-        slot = slot + 1 & other.mask;
-      }
-      count += other.numbers[slot] != 0 && isValueEqual(other, other.entryIn(slot), entry) ? 1 : 0;
-    }
-    return count;
-  }
-
-  private boolean isKeyEqual(DesiredEntries other, int others, int entry) {
-    return areEqual(other, others, entry, 1, 1 + keyWords);
-  }
-
-  private boolean isValueEqual(DesiredEntries other, int others, int entry) {
-    return areEqual(other, others, entry, 1 + keyWords, stride);
-  }
-
-  private boolean areEqual(DesiredEntries other, int others, int entry, int from, int to) {
-    final int own = at(entry);
-    final int their = at(others);
-    return Arrays.equals(
-        part(entry), own + from, own + to, other.part(others), their + from, their + to);
-  }
-
   /** Begins a round: no entry is seen yet. */
   void beginRound() {
     round++;

@@ -16,7 +16,7 @@ import org.apache.logging.log4j.Logger;
  * makes about 8,000 system calls of a microsecond and reads 50,000 entries at 0.3 microseconds, 25
  * milliseconds in all, so that a difference is found within about 2 seconds; with a deny list of
  * 100,000 prefixes within 3, and of 1,000,000 within 9. Before Linux 6.8 the slots of {@code
- * policies} take longer, see {@code PolicyGuard}.
+ * policies} take longer, see {@code PolicySlots}.
  */
 public final class Guard implements AutoCloseable {
   private static final Logger LOGGER = LogManager.getLogger(Guard.class);

@@ -5,7 +5,7 @@ import agent.maps.kernel.BpfMap;
 
 /** One map with its desired entries, for an {@link EntryComparison}. */
 public final class GuardedMap {
-  int endpointId;
+  final int endpointId;
   final Part part;
   final String subject;
   final BpfMap map;
@@ -28,16 +28,6 @@ public final class GuardedMap {
     desired = new DesiredEntries(map.keySize(), map.valueSize());
   }
 
-  /** Returns the endpoint in whose health the map's fault is, or 0. */
-  public int endpointId() {
-    return endpointId;
-  }
-
-  /** Sets the endpoint in whose health the map's fault is. */
-  public void endpointId(int id) {
-    endpointId = id;
-  }
-
   /** Returns the desired entries, which the owner of the map changes. */
   public DesiredEntries desired() {
     return desired;
@@ -46,12 +36,5 @@ public final class GuardedMap {
   /** Returns the map. */
   public BpfMap map() {
     return map;
-  }
-
-  /** Clears the fault of a map that is no longer compared. */
-  public void clearFault(KernelFaults faults) {
-    isFaulty = false;
-    failure = null;
-    faults.clear(subject);
   }
 }

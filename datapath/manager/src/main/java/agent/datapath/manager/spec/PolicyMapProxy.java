@@ -8,7 +8,9 @@ import java.util.concurrent.CompletableFuture;
 
 /**
  * Writes policy maps of endpoints. Endpoints of one identity with equal entries share one map.
- * Threads, order and failures are those of {@link EndpointAttachmentProxy}.
+ * Threads and failures are those of {@link EndpointAttachmentProxy}. Calls are realized in their
+ * order, and before those of {@link IpcacheProxy} that follow; a large one in steps, between which
+ * other commands are executed.
  */
 public interface PolicyMapProxy {
   /**

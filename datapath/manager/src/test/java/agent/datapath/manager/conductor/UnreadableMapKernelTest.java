@@ -1,6 +1,7 @@
 package agent.datapath.manager.conductor;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import agent.bindings.MapSpec;
@@ -13,8 +14,10 @@ import agent.maps.kernel.MapCatalog;
 import agent.maps.kernel.MapDefinition;
 import agent.maps.kernel.MapDefinitions;
 import agent.maps.kernel.MapProperties;
-import agent.maps.kernel.PolicyMap;
+import agent.reconcile.DesiredTable;
+import agent.reconcile.Reconciler;
 import agent.testkit.KernelTest;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
@@ -28,13 +31,23 @@ class UnreadableMapKernelTest {
   private static final MapDefinitions SHIPPED = MapDefinitions.of("endpoint", "prefilter");
 
   @Test
-  void shouldNotCompareAPolicyMapThatCannotBeRead() {
+  void shouldNotTakeAPolicyMapThatCannotBeReadForAnEmptyOne() {
     try (BpfMap map = unreadable(SHIPPED.policy(12))) {
-      final BpfMapException failure =
-          assertThrows(
-              BpfMapException.class,
-              () -> new PolicyWriter().difference(new PolicyMap(map), List.of()));
-      assertEquals("map policy_00012: walk (all): EPERM", failure.getMessage());
+      final Reconciler reconciler = new Reconciler(System::nanoTime);
+      final DesiredTable table =
+          reconciler.addUnread(new SharedPolicy(12, map, null, new KernelFaults()).table());
+      final List<RuntimeException> failures = new ArrayList<>();
+      reconciler.submit(
+          (batch, limit) -> {
+            batch.read(table);
+            return false;
+          },
+          failures::add);
+      while (failures.isEmpty()) {
+        reconciler.step();
+      }
+      assertEquals("map policy_00012: walk (all): EPERM", failures.getFirst().getMessage());
+      assertFalse(table.isAdopted());
     }
   }
 

@@ -203,11 +203,11 @@ class DesiredEntriesTest {
         model.forEach(
             (known, content) -> {
               assertTrue(entries.hasKey(key(known)));
-              assertTrue(entries.holds(key(known), value(content)));
-              assertFalse(entries.holds(key(known), value(content + 1)));
+              assertEquals(Found.EQUAL, entries.compare(key(known), value(content)));
+              assertEquals(Found.OTHER_VALUE, entries.compare(key(known), value(content + 1)));
             });
         assertFalse(entries.hasKey(key(KEYS + i)));
-        assertFalse(entries.holds(key(KEYS + i), value(i)));
+        assertEquals(Found.NOT_DESIRED, entries.compare(key(KEYS + i), value(i)));
       }
     }
   }
@@ -256,56 +256,6 @@ class DesiredEntriesTest {
       entries.put(key(i), value(i));
     }
     assertEquals(0, HeapAllocation.bytes() - before, "five need no more");
-  }
-
-  @Test
-  void shouldCountTheEntriesThatAnotherTableHasToo() {
-    final Random random = new Random(14);
-    for (int round = 0; round < 200; round++) {
-      final DesiredEntries other = new DesiredEntries(8, 4);
-      final Map<Integer, Integer> others = new HashMap<>();
-      entries.clear();
-      model.clear();
-      for (int i = random.nextInt(10); i > 0; i--) {
-        put(random.nextInt(12), random.nextInt(2));
-      }
-      for (int i = random.nextInt(40); i > 0; i--) {
-        final int number = random.nextInt(40);
-        final int content = random.nextInt(2);
-        other.put(key(number), value(content));
-        others.put(number, content);
-      }
-      final long both =
-          model.entrySet().stream()
-              .filter(entry -> entry.getValue().equals(others.get(entry.getKey())))
-              .count();
-      assertEquals(both, entries.countIn(other));
-      assertEquals(both, other.countIn(entries));
-      assertEquals(model.size(), entries.countIn(entries));
-    }
-  }
-
-  /** Each word of a key and of a value counts. */
-  @Test
-  void shouldCountNoEntryThatDiffersInOneWord() {
-    final DesiredEntries one = new DesiredEntries(8, 8);
-    final DesiredEntries other = new DesiredEntries(8, 8);
-    final UnsafeBuffer wideValue = new UnsafeBuffer(new byte[8]);
-    wideWords(key, 1, 2);
-    wideWords(wideValue, 3, 4);
-    one.put(key, wideValue);
-    for (int i = 0; i < 4; i++) {
-      other.clear();
-      wideWords(key, i == 0 ? 9 : 1, i == 1 ? 9 : 2);
-      wideWords(wideValue, i == 2 ? 9 : 3, i == 3 ? 9 : 4);
-      other.put(key, wideValue);
-      assertEquals(0, one.countIn(other), "word " + i);
-      assertEquals(0, other.countIn(one), "word " + i);
-    }
-    wideWords(key, 1, 2);
-    wideWords(wideValue, 3, 4);
-    other.put(key, wideValue);
-    assertEquals(1, one.countIn(other));
   }
 
   private static void wideWords(UnsafeBuffer buffer, int... words) {

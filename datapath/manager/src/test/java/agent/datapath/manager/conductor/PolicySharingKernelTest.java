@@ -4,11 +4,24 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.datapath.manager.guard.KernelFaults;
+import agent.maps.kernel.BpfMap;
+import agent.maps.kernel.MapDefinitions;
+import agent.testkit.KernelTest;
+import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 /** When another endpoint may use a policy map. */
-class SharedPolicyTest {
-  private final SharedPolicy policy = new SharedPolicy(12, null);
+@KernelTest
+class PolicySharingKernelTest {
+  private final BpfMap map =
+      BpfMap.create(MapDefinitions.of("endpoint", "prefilter").policy(12).withMaxEntries(16), "");
+  private final SharedPolicy policy = new SharedPolicy(12, map, null, new KernelFaults());
+
+  @AfterEach
+  void close() {
+    map.close();
+  }
 
   @Test
   void shouldBeSharedByItsIdentityWhileItsEntriesAreKnown() {
