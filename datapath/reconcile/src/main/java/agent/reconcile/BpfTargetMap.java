@@ -2,6 +2,7 @@ package agent.reconcile;
 
 import agent.bindings.MapFlag;
 import agent.bindings.MapType;
+import agent.maps.kernel.BatchWriter;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.EntryBuffer;
 import agent.maps.kernel.MapCursor;
@@ -17,10 +18,13 @@ public final class BpfTargetMap implements TargetMap {
   /** A batch of a trie of 16,000 prefixes takes about 50 microseconds. */
   private static final int BATCH = 64;
 
+  private static final int WRITTEN_TOGETHER = 32;
+
   private final BpfMap map;
   private final boolean isArray;
   private final EntryBuffer entry;
   private final MapCursor cursor = new MapCursor(BATCH);
+  private BatchWriter staged;
 
   /** Creates access to an open map. */
   public BpfTargetMap(BpfMap map) {
@@ -57,6 +61,27 @@ public final class BpfTargetMap implements TargetMap {
   @Override
   public int insert(DirectBuffer key, DirectBuffer value) {
     return write(key, value, isArray ? MapFlag.ANY : MapFlag.NO_EXIST);
+  }
+
+  @Override
+  public int batch() {
+    return BatchWriter.takes(map) ? WRITTEN_TOGETHER : 1;
+  }
+
+  @Override
+  public void stage(DirectBuffer key, DirectBuffer value) {
+    if (staged == null) {
+      staged = new BatchWriter(map, WRITTEN_TOGETHER);
+    }
+    staged.keys().putBytes(staged.keyOffset(), key, 0, map.keySize());
+    staged.values().putBytes(staged.valueOffset(), value, 0, map.valueSize());
+    staged.add();
+  }
+
+  @Override
+  public int updateStaged() {
+    staged.writeAll();
+    return staged.written();
   }
 
   private int write(DirectBuffer key, DirectBuffer value, long flags) {

@@ -2,7 +2,6 @@ package agent.reconcile;
 
 import agent.bindings.Errno;
 import agent.conductor.Work;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
@@ -54,11 +53,6 @@ public final class Reconciler implements Work {
     static final Phase[] ALL = values();
   }
 
-  private static final class Request {
-    TableChanges changes;
-    Waiter waiter;
-  }
-
   private final NanoClock clock;
   private final Tables tables = new Tables();
   private final RefusedRows refused = new RefusedRows(tables);
@@ -67,12 +61,10 @@ public final class Reconciler implements Work {
   /** The tables whose maps the next change adopts. */
   private final List<DesiredTable> unknown = new ArrayList<>();
 
-  /** The tables whose maps were written in this step. */
-  private final List<DesiredTable> touched = new ArrayList<>();
-
-  private final ArrayDeque<Request> requests = new ArrayDeque<>();
-  private final ArrayDeque<Request> unused = new ArrayDeque<>();
-  private Request current;
+  private final TouchedTables touched = new TouchedTables();
+  private final StagedRows staged = new StagedRows();
+  private final ChangeQueue requests = new ChangeQueue();
+  private ChangeQueue.Request current;
   private Phase phase = Phase.ADOPT;
   private int table;
   private int rank;
@@ -134,10 +126,7 @@ public final class Reconciler implements Work {
       waiter.done(closed);
       return;
     }
-    final Request request = unused.isEmpty() ? new Request() : unused.poll();
-    request.changes = changes;
-    request.waiter = waiter;
-    requests.add(request);
+    requests.add(changes, waiter);
   }
 
   /**
@@ -185,7 +174,7 @@ public final class Reconciler implements Work {
       while (current != null && stepPhase()) {
         nextPhase();
       }
-      endStep();
+      touched.endStep();
     } catch (RuntimeException unexpected) {
       LOGGER.error(
           "a change of maps was not completed; the next one is to complete it", unexpected);
@@ -212,7 +201,7 @@ public final class Reconciler implements Work {
       end();
     }
     while (!requests.isEmpty()) {
-      requests.poll().waiter.done(cause);
+      requests.end(requests.poll()).done(cause);
     }
   }
 
@@ -233,7 +222,7 @@ public final class Reconciler implements Work {
 
   /** Begins the next round of a change: in this step, where it has room. */
   private void beginRound() {
-    endStep(); // generations are raised before the next round
+    touched.endStep(); // generations are raised before the next round
     refused.endRound();
     refused.beginRound();
     batch.begin(false);
@@ -254,7 +243,7 @@ public final class Reconciler implements Work {
 
   private void nextPhase() {
     if (phase == Phase.COMPARE) {
-      if (current.changes.endRound(batch, failure)) {
+      if (current.changes().endRound(batch, failure)) {
         beginRound();
       } else {
         end();
@@ -265,30 +254,11 @@ public final class Reconciler implements Work {
   }
 
   private void end() {
-    final Request ended = current;
+    final Waiter waiter = requests.end(current);
     current = null;
-    final Waiter waiter = ended.waiter;
-    ended.changes = null;
-    ended.waiter = null;
-    unused.add(ended);
     refused.endRound();
-    endStep(); // generations are raised before the waiter goes on
+    touched.endStep(); // generations are raised before the waiter goes on
     waiter.done(failure);
-  }
-
-  private void endStep() {
-    for (int i = 0; i < touched.size(); i++) {
-      touched.get(i).touched(false);
-      touched.get(i).realization().onStepEnd();
-    }
-    touched.clear();
-  }
-
-  private void touch(DesiredTable written) {
-    if (!written.isTouched()) {
-      written.touched(true);
-      touched.add(written);
-    }
   }
 
   /**
@@ -338,7 +308,7 @@ public final class Reconciler implements Work {
     final int before = batch.applied();
     allowance = 0;
     try {
-      if (limit <= 0 || current.changes.apply(batch, limit)) {
+      if (limit <= 0 || current.changes().apply(batch, limit)) {
         return false;
       }
     } catch (RuntimeException unexpected) {
@@ -384,6 +354,16 @@ public final class Reconciler implements Work {
   }
 
   private boolean add() {
+    boolean isComplete = false;
+    try {
+      isComplete = addAllowed();
+    } finally {
+      writeStaged();
+    }
+    return isComplete && phase == Phase.ADD;
+  }
+
+  private boolean addAllowed() {
     final LongArrayList additions = batch.additions();
     for (; rank <= tables.highestRank(); rank++) {
       for (; cursor < additions.size(); cursor++) {
@@ -406,7 +386,10 @@ public final class Reconciler implements Work {
   }
 
   private void add(DesiredTable added, int row) {
-    if (!added.isUsed(row)) {
+    if (!staged.isOf(added) || staged.contains(row)) {
+      writeStaged();
+    }
+    if (phase != Phase.ADD || !added.isUsed(row)) {
       return;
     }
     if (!added.isWanted(row)) { // it is removed below
@@ -415,11 +398,47 @@ public final class Reconciler implements Work {
       }
     } else if (!added.isSettled(row)) {
       final RuntimeException before = refused.before(added, row);
-      final RuntimeException refusal = before == null ? update(added, row) : before;
-      if (refusal != null && before == null && current.changes.replaces(refusal)) {
-        begin(Phase.APPLY);
-      } else if (refusal != null) {
-        note(added, row, refusal);
+      if (before != null) {
+        note(added, row, before);
+      } else if (StagedRows.takes(added)) {
+        allowance -= CHANGES_PER_STEP / WRITES_PER_STEP;
+        if (staged.add(added, row)) {
+          writeStaged();
+        }
+      } else {
+        addAlone(added, row);
+      }
+    }
+  }
+
+  private void addAlone(DesiredTable added, int row) {
+    final RuntimeException refusal = update(added, row);
+    if (refusal != null && current.changes().replaces(refusal)) {
+      begin(Phase.APPLY);
+    } else if (refusal != null) {
+      note(added, row, refusal);
+    }
+  }
+
+  /** Writes the additions that wait to be written together; each alone from a refused one on. */
+  private void writeStaged() {
+    final DesiredTable written = staged.table();
+    final int size = staged.size();
+    staged.clear();
+    int number = size > 0 ? written.map().updateStaged() : 0;
+    if (number > 0) {
+      touched.add(written);
+      for (int i = 0; i < number; i++) {
+        written.written(staged.row(i), written.wanted(staged.row(i)));
+      }
+    }
+    for (; number < size && phase == Phase.ADD; number++) {
+      final int row = staged.row(number);
+      final RuntimeException before = refused.before(written, row);
+      if (before == null) {
+        addAlone(written, row);
+      } else {
+        note(written, row, before);
       }
     }
   }
@@ -442,7 +461,7 @@ public final class Reconciler implements Work {
       updated.refused(row);
       return updated.map().failure("update", updated.map().text(updated.key(row)), result);
     }
-    touch(updated);
+    touched.add(updated);
     updated.realization().onWritten(updated.key(row), updated.held(row), value);
     updated.written(row, value);
     return null;
@@ -486,7 +505,7 @@ public final class Reconciler implements Work {
         removed.refused(row);
         return removed.map().failure("delete", removed.map().text(removed.key(row)), result);
       }
-      touch(removed);
+      touched.add(removed);
       if (removed.held(row) != null) {
         removed.realization().onWritten(removed.key(row), removed.held(row), null);
       }
@@ -550,7 +569,7 @@ public final class Reconciler implements Work {
         nextRetryNs = clock.nanoTime() + retryNs;
       }
     }
-    endStep();
+    touched.endStep();
     return true;
   }
 

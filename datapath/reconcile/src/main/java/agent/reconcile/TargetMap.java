@@ -26,6 +26,25 @@ public interface TargetMap {
   /** Writes an entry, whether there is one of the key or not. */
   int update(DirectBuffer key, DirectBuffer value);
 
+  /**
+   * Returns how many entries {@link #updateStaged} takes at once; 1 where each is written alone.
+   */
+  default int batch() {
+    return 1;
+  }
+
+  /** Keeps an entry, one of {@link #batch} at most, for {@link #updateStaged}. */
+  default void stage(DirectBuffer key, DirectBuffer value) {}
+
+  /**
+   * Writes the entries that are staged in their order until one is refused, and forgets all.
+   *
+   * @return how many were written
+   */
+  default int updateStaged() {
+    return 0;
+  }
+
   /** Writes an entry; returns -EEXIST where there is one of the key. */
   int insert(DirectBuffer key, DirectBuffer value);
 

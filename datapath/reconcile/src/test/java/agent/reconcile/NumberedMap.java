@@ -16,6 +16,7 @@ import org.agrona.concurrent.UnsafeBuffer;
  */
 final class NumberedMap implements TargetMap {
   private static final int BATCH = 64;
+  private static final int TOGETHER = 5;
 
   final int[] values;
   final boolean[] held;
@@ -34,6 +35,9 @@ final class NumberedMap implements TargetMap {
   int restarts;
   int size;
   int position = -1;
+  private final int[] stagedNumbers = new int[TOGETHER];
+  private final int[] stagedValues = new int[TOGETHER];
+  private int staged;
   private int batchEnd;
   private int visited;
   private int error;
@@ -75,14 +79,43 @@ final class NumberedMap implements TargetMap {
   @Override
   public int update(DirectBuffer written, DirectBuffer to) {
     final int number = written.getInt(4);
-    if (number == refused || !held[number] && size >= room) {
+    if (refuses(number)) {
       unrealised.add(number);
       return -Errno.ENOSPC;
     }
-    realised(number);
-    note("+", number, to.getInt(0));
-    set(number, to.getInt(0));
+    put(number, to.getInt(0));
     return 0;
+  }
+
+  @Override
+  public int batch() {
+    return TOGETHER;
+  }
+
+  @Override
+  public void stage(DirectBuffer written, DirectBuffer to) {
+    stagedNumbers[staged] = written.getInt(4);
+    stagedValues[staged++] = to.getInt(0);
+  }
+
+  @Override
+  public int updateStaged() {
+    int done = 0;
+    for (; done < staged && !refuses(stagedNumbers[done]); done++) {
+      put(stagedNumbers[done], stagedValues[done]);
+    }
+    staged = 0;
+    return done;
+  }
+
+  private boolean refuses(int number) {
+    return number == refused || !held[number] && size >= room;
+  }
+
+  private void put(int number, int to) {
+    realised(number);
+    note("+", number, to);
+    set(number, to);
   }
 
   @Override

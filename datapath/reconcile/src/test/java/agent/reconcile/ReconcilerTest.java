@@ -91,6 +91,23 @@ class ReconcilerTest {
     assertEquals(List.of("+b3", "+a3", "+a2", "-a1", "-b1", "end"), ends(log));
   }
 
+  /** Entries of one table that follow each other are written together; the order stays. */
+  @Test
+  void shouldWriteEachEntryToTheMapOfItsTable() {
+    final NumberedMap other = new NumberedMap("b", 10);
+    final DesiredTable first = bench.table(map, 0);
+    final DesiredTable second = bench.table(other, 0);
+    bench.change(
+        batch -> {
+          bench.put(batch, first, WEAK, 1, 10);
+          bench.put(batch, second, WEAK, 2, 20);
+          bench.put(batch, second, WEAK, 3, 30);
+          bench.put(batch, first, WEAK, 4, 40);
+        });
+    assertEquals("1=10 4=40", map.entries());
+    assertEquals("2=20 3=30", other.entries());
+  }
+
   /** Returns what was written, and once that generations were raised after it. */
   private static List<String> ends(List<String> log) {
     final List<String> taken = new ArrayList<>(log);

@@ -43,6 +43,11 @@ public final class BatchWriter {
     values = new UnsafeBuffer(valueSegment.address(), (int) valueSegment.byteSize());
   }
 
+  /** Returns whether a map can be written in batches: nothing counts its slots in use. */
+  public static boolean takes(BpfMap map) {
+    return map.slots() == null;
+  }
+
   public UnsafeBuffer keys() {
     return keys;
   }
@@ -83,6 +88,11 @@ public final class BatchWriter {
    */
   public int writeAll() {
     return runInBulk(true);
+  }
+
+  /** Returns how many entries {@link #writeAll} has written. */
+  public int written() {
+    return done;
   }
 
   /**
