@@ -37,14 +37,14 @@ class OptionEffectsTest {
       access-log AgentProxyKernelTest#shouldLogEachRequestWithBothEnds
       agent-labels AgentOperatorOptionsKernelTest#shouldShowItsLabelsInTheMetricsAndTheConfiguration
       allow-localhost AgentEveryOptionKernelTest#shouldLetTheNodeReachItsWorkloads
-      api-max-body BodyLimitTest
+      api-max-body AgentEveryOptionKernelTest#shouldTakeBodiesUpToTheSizeOfTheOption
       api-rate-limit AgentReloadKernelTest#shouldTakeOverWhatCanChangeAndNameWhatCannot
       auto-direct-node-routes refused
-      bpf-compile-debug ProgramObjectsTest#shouldKeepThePreprocessedSourceAndTheAssemblyWhereTheCompilationIsDebugged
+      bpf-compile-debug parts+ProgramObjectsTest#shouldKeepThePreprocessedSourceAndTheAssemblyWhereTheCompilationIsDebugged
       bpf-ct-global-any-max AgentEveryOptionKernelTest#shouldMakeTablesOfTheSizesOfTheOptions
       bpf-ct-global-tcp-max AgentEveryOptionKernelTest#shouldMakeTablesOfTheSizesOfTheOptions
       bpf-policy-map-max AgentPolicyCapacityKernelTest#shouldRefuseAsAWholeWhatDoesNotFit
-      bpf-root AgentCleanupKernelTest#shouldRefuseWhileAnAgentRuns
+      bpf-root AgentEveryOptionKernelTest#shouldGiveTheProgramsTheSharesOfAnEndpoint
       cgroup-root AgentServiceKernelTest#shouldServeTheSocketsOfTheControlGroupOfTheOption
       chained-manage-existing-containers refused
       chained-master-device refused
@@ -60,13 +60,13 @@ class OptionEffectsTest {
       datapath-mode refused
       debug AgentOptionsKernelTest#shouldNameTheThreadInTheLogWhereItDebugs
       debug-verbose AgentOperatorOptionsKernelTest#shouldLogTheDetailsOfTheGroupAndOfNoOther
-      device AgentStartKernelTest#shouldNameTheDeviceThatIsNotThere
-      disable-conntrack AgentOptionsKernelTest#shouldStartEndpointsWithTheOptionsOfTheDaemon
+      device AgentMasqueradeKernelTest
+      disable-conntrack AgentOptionsKernelTest#shouldRememberNoFlowsWhereConntrackIsOff
       disable-endpoint-crd refused
       disable-orch-services AgentServiceKernelTest#shouldHaveNoServicesWhereTheOptionSaysSo
       enable-ipsec refused
-      enable-ipv4 parts+AddressingChoiceTest#shouldHaveNoAddressesOfADisabledFamily
-      enable-ipv6 parts+AddressingChoiceTest#shouldHaveNoAddressesOfADisabledFamily
+      enable-ipv4 AgentLegacyMasqueradeKernelTest#shouldRefuseToStartWithoutAToolUnlessTheOptionIsOff
+      enable-ipv6 AgentStartKernelTest#shouldNameARangeThatOverlapsTheNetworkOfADevice
       enable-policy AgentOptionsKernelTest#shouldEnforcePolicyWhereNoRuleSelects
       enable-tracing AgentOperatorOptionsKernelTest#shouldLogWhyAnEndpointHasItsPolicy
       endpoint-event-rate AgentEveryOptionKernelTest#shouldGiveTheProgramsTheSharesOfAnEndpoint
@@ -86,12 +86,12 @@ class OptionEffectsTest {
       ipv4-cluster-cidr-mask-size refused
       ipv4-native-routing-cidr AgentMasqueradeKernelTest
       ipv4-node AgentEveryOptionKernelTest#shouldHaveTheAddressesOfTheOptions
-      ipv4-range AgentStartKernelTest#shouldNameAnAddressRangeThatIsNone
+      ipv4-range AgentOptionsKernelTest#shouldGiveWorkloadsAddressesOfTheRanges
       ipv4-service-range refused
       ipv6-cluster-alloc-cidr AgentEveryOptionKernelTest#shouldHaveTheAddressesOfTheOptions
       ipv6-native-routing-cidr AgentMasqueradeKernelTest
       ipv6-node AgentEveryOptionKernelTest#shouldHaveTheAddressesOfTheOptions
-      ipv6-range AgentEveryOptionKernelTest#shouldHaveTheAddressesOfTheOptions
+      ipv6-range AgentOptionsKernelTest#shouldGiveWorkloadsAddressesOfTheRanges
       ipv6-service-range refused
       ipvlan-master-device refused
       keep-bpf-templates AgentOperatorOptionsKernelTest#shouldRunTheSourcesThatAnOperatorHasChanged
@@ -144,10 +144,10 @@ class OptionEffectsTest {
       state-dir AgentStartKernelTest#shouldGiveItsSocketAndFilesTheModesOfTheContract
       tofqdns-dns-reject-response-code AgentMuslKernelTest#shouldLetADeniedNameEndAsTheResolverDoesWithRefused
       tofqdns-enable-poller AgentNamesKernelTest#shouldFollowTheAddressesOfAName
-      tofqdns-enable-poller-events NameOptionsTest#shouldTellLookupsUnlessThatIsOff
+      tofqdns-enable-poller-events AgentNamesKernelTest#shouldFollowTheAddressesOfAName
       tofqdns-endpoint-max-ip-per-hostname NameOptionsTest#shouldKeepSoManyAddressesOfAName
-      tofqdns-min-ttl NameOptionsTest#shouldKeepNamesForAShorterTimeWhereTheAgentLooksThemUp
-      tofqdns-pre-cache NameOptionsTest#shouldPreloadTheNamesOfAFile
+      tofqdns-min-ttl AgentNamesKernelTest#shouldFollowTheAddressesOfAName
+      tofqdns-pre-cache AgentNamesKernelTest#shouldCloseWhereTheStoredNamesCannotBeRead
       tofqdns-proxy-port parts+FramesTest#shouldReadOptionsAsTheyWere+AgentMuslKernelTest#shouldLetADeniedNameEndAsTheResolverDoesWithRefused+DnsProxyReleaseTest#shouldListenOnThePortsOfTheOptionOrSayWhichIsTaken
       trace-payloadlen AgentMonitorKernelTest#shouldSendTheFirstBytesOfPacketsToWhoAsksForThem
       tunnel refused

@@ -53,6 +53,7 @@ class AgentEveryOptionKernelTest {
             "--masquerade-endpoint-share=7",
             "--endpoint-event-rate=4321",
             "--trace-payloadlen=99",
+            "--api-max-body=40000",
             "--ipv4-node=192.0.2.71",
             "--ipv6-node=2001:db8::71",
             "--ipv6-range=auto",
@@ -126,6 +127,13 @@ class AgentEveryOptionKernelTest {
     final String policy =
         sizes.keySet().stream().filter(map -> map.startsWith("policy_0")).findFirst().orElseThrow();
     assertEquals(2048, sizes.get(policy), sizes::toString);
+  }
+
+  @Test
+  void shouldTakeBodiesUpToTheSizeOfTheOption() throws Exception {
+    final String rules = "[]" + " ".repeat(40_000 - 2);
+    agent.expect(200, "PUT", "/policy", rules);
+    agent.expect(413, "PUT", "/policy", rules + " ");
   }
 
   @Test

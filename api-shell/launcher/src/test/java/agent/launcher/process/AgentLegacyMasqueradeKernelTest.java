@@ -291,6 +291,11 @@ class AgentLegacyMasqueradeKernelTest {
             .ready();
     assertMode(next, "iptables");
     assertEquals(2, postrouting().size(), "still one jump");
+    node.namespace().exec("iptables", "-t", "nat", "-F", "POSTROUTING");
+    node.namespace().exec("iptables", "-t", "nat", "-A", "POSTROUTING", "-d", "10.9.9.9");
+    assertMends(next, "changed", 1);
+    assertEquals(
+        "-A POSTROUTING -j AGENT-MASQUERADE", postrouting().getLast(), "behind those of others");
     next.kill();
     final AgentProcess.Ended ended = cleanup();
     assertTrue(ended.output().contains("masquerading rules of iptables"), ended.output());
@@ -319,9 +324,11 @@ class AgentLegacyMasqueradeKernelTest {
         reason);
     assertTrue(reason.contains("CONFIG_NFT_MASQ") && reason.contains("iptables-restore"), reason);
     final AgentProcess agent =
-        node.agent("--host-routing=legacy", "--install-iptables-rules=false");
+        node.agent(
+            "--host-routing=legacy", "--install-iptables-rules=false", "--enable-ipv4=false");
     assertMode(agent, "Disabled");
     assertEquals("", ruleset(), "those of a previous run");
+    AgentStartKernelTest.assertHasOneFamily(agent, "ipv6", "ipv4");
   }
 
   @Test

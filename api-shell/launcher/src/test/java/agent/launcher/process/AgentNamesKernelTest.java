@@ -1,6 +1,7 @@
 package agent.launcher.process;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.client.MonitorClient;
@@ -77,12 +78,14 @@ class AgentNamesKernelTest {
     agent = node.launchWithResolverFile(file, options).ready();
   }
 
-  private void poll() throws Exception {
-    start(
-        "--tofqdns-enable-poller",
-        "--tofqdns-min-ttl",
-        LEAST_TTL_SEC,
-        "--conntrack-garbage-collector-interval=2");
+  private void poll(String... more) throws Exception {
+    final List<String> options =
+        List.of(
+            "--tofqdns-enable-poller",
+            "--tofqdns-min-ttl",
+            LEAST_TTL_SEC,
+            "--conntrack-garbage-collector-interval=2");
+    start(Stream.concat(options.stream(), Stream.of(more)).toArray(String[]::new));
   }
 
   private void allow(String names) throws Exception {
@@ -153,6 +156,21 @@ class AgentNamesKernelTest {
     return String.join("\n", addresses.stream().map(address -> address + " " + name).toList());
   }
 
+  private MonitorClient agentEvents() throws Exception {
+    return MonitorClient.open(
+        Path.of(MonitorStream.socketBeside(agent.socket().toString())),
+        MonitorStream.AGENT_EVENTS,
+        Duration.ofSeconds(LONGEST_SEC));
+  }
+
+  private static String nextActivity(MonitorClient events) throws Exception {
+    while (true) {
+      if (events.next(Duration.ofSeconds(LONGEST_SEC)) instanceof MonitorEvent.Activity event) {
+        return event.json();
+      }
+    }
+  }
+
   @Test
   void shouldFollowTheAddressesOfAName() throws Exception {
     final NameServer server = NameServer.start(outside, RESOLVER);
@@ -175,7 +193,7 @@ class AgentNamesKernelTest {
     server.stop();
     agent.kill();
     assertReached(true, SECOND);
-    poll();
+    poll("--tofqdns-enable-poller-events=false");
     assertReached(true, SECOND);
     assertReached(false, FIRST);
     awaitReached(false, SECOND);
@@ -183,10 +201,18 @@ class AgentNamesKernelTest {
     assertEquals(List.of(), fqdns(""));
 
     server.records(record("www.example.com", FIRST));
-    server.begin();
-    awaitReached(true, FIRST);
-    assertReached(false, SECOND);
-    server.stop();
+    try (MonitorClient events = agentEvents()) {
+      server.begin();
+      awaitReached(true, FIRST);
+      assertReached(false, SECOND);
+      server.stop();
+      allow("{\"matchName\": \"www.example.com\"}, {\"matchName\": \"later.example.com\"}");
+      String json = nextActivity(events);
+      while (!json.contains("\"policy\"")) {
+        assertFalse(json.contains("\"dns\""), json);
+        json = nextActivity(events);
+      }
+    }
     agent.expect(200, "DELETE", "/fqdn/cache?matchpattern=*.example.com", null);
     assertReached(false, FIRST);
   }
@@ -198,15 +224,11 @@ class AgentNamesKernelTest {
     server.records(record("www.example.com", FIRST));
     poll();
     client = node.workload(agent, "client", "app=client");
-    final Path socket = Path.of(MonitorStream.socketBeside(agent.socket().toString()));
-    try (MonitorClient events =
-        MonitorClient.open(socket, MonitorStream.AGENT_EVENTS, Duration.ofSeconds(LONGEST_SEC))) {
+    try (MonitorClient events = agentEvents()) {
       allow("{\"matchName\": \"alias.example.com\"}");
-      String json = "";
+      String json = nextActivity(events);
       while (!json.contains("\"dns\"")) {
-        if (events.next(Duration.ofSeconds(LONGEST_SEC)) instanceof MonitorEvent.Activity event) {
-          json = event.json();
-        }
+        json = nextActivity(events);
       }
       assertTrue(json.contains("\"fqdn\":\"alias.example.com.\""), json);
       assertTrue(json.contains("\"198.51.100.9\",\"2001:db8:51::9\""), json);

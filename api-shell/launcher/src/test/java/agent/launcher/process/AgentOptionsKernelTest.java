@@ -138,4 +138,41 @@ class AgentOptionsKernelTest {
     }
     throw new AssertionError("there is no metric " + name);
   }
+
+  @Test
+  void shouldGiveWorkloadsAddressesOfTheRanges() throws Exception {
+    assertTrue(first.ipv4().startsWith("10.210.0."), first.ipv4());
+    assertTrue(first.ipv6().startsWith("fd00:210::"), first.ipv6());
+    final JsonNode addressing =
+        agent.expect(200, "GET", "/config", null).json().at("/status/addressing");
+    assertEquals("10.210.0.0/24", addressing.at("/ipv4/alloc-range").asString());
+    assertEquals("fd00:210::/96", addressing.at("/ipv6/alloc-range").asString());
+  }
+
+  /** The agent sweeps every second, so that what it counts are the flows that there are. */
+  @Test
+  void shouldRememberNoFlowsWhereConntrackIsOff() throws Exception {
+    agent.expect(
+        200,
+        "PUT",
+        "/policy",
+        """
+        [{"endpointSelector": {}, "ingress": [{"fromEntities": ["all"]}],
+          "egress": [{"toEntities": ["all"]}],
+          "labels": [{"key": "of", "source": "user", "value": "flows"}]}]
+        """);
+    try {
+      for (final String address : new String[] {second.ipv4(), second.ipv6()}) {
+        assertEquals(
+            TcpConnection.Outcome.CONNECTED,
+            TcpConnection.attempt(first.namespace(), address, PORT, 2000));
+      }
+      for (final String map : new String[] {"conntrack4_tcp", "conntrack6_tcp"}) {
+        assertEquals(
+            0, agent.expect(200, "GET", "/map/" + map, null).json().get("entries").asInt(), map);
+      }
+    } finally {
+      agent.expect(200, "DELETE", "/policy", "[\"user:of=flows\"]");
+    }
+  }
 }

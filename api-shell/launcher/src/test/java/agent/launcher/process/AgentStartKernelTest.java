@@ -179,7 +179,21 @@ class AgentStartKernelTest {
     }
     node.namespace().ip("link delete ext0");
     node.agent("--ipv4-range", "10.99.8.0/24").terminate();
-    node.agent("--ipv4-range", "10.99.8.0/24").terminate();
+    final AgentProcess agent = node.agent("--ipv4-range", "10.99.8.0/24", "--enable-ipv6=false");
+    assertHasOneFamily(agent, "ipv4", "ipv6");
+    agent.terminate();
+  }
+
+  /** An address of the family that is off is not given, nor has the node one. */
+  static void assertHasOneFamily(AgentProcess agent, String family, String other) throws Exception {
+    final JsonNode config =
+        agent.expect(200, "GET", "/config", null).json().at("/status/addressing");
+    assertTrue(config.at("/" + family + "/enabled").asBoolean(), config.toString());
+    assertFalse(config.at("/" + other + "/enabled").asBoolean(), config.toString());
+    final JsonNode given = agent.expect(201, "POST", "/ipam?owner=alone", null).json();
+    assertTrue(given.at("/address").has(family), given.toString());
+    assertFalse(given.at("/address").has(other), given.toString());
+    assertFalse(given.has(other), given.toString());
   }
 
   @Test
