@@ -20,7 +20,7 @@ import org.junit.jupiter.api.Test;
 
 /** An event loop that uses a connection at the moment at which its descriptor is looked for. */
 class CountedConnectionTest {
-  private static final int MANY = 2_000;
+  private static final int MANY = 20_000;
   private static final RedirectedFlow FLOW =
       new RedirectedFlow(6, ProxyBench.LOOPBACK, 1, 1001, 1, ProxyBench.LOOPBACK, 80, 1002, 9);
 

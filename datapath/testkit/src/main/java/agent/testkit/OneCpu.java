@@ -3,8 +3,8 @@ package agent.testkit;
 import java.util.BitSet;
 
 /**
- * Keeps a thread on one CPU, where programs have maps with values of each CPU: a test run of a
- * program takes place on the CPU of its thread.
+ * Keeps a thread on one CPU: where programs have maps with values of each CPU, since a test run of
+ * a program takes place on the CPU of its thread, and where two threads have to run at one time.
  */
 public final class OneCpu implements AutoCloseable {
   private final byte[] before;
@@ -15,10 +15,20 @@ public final class OneCpu implements AutoCloseable {
 
   /** Keeps the calling thread, which has to close this, on the first of its CPUs. */
   public static OneCpu ofThisThread() {
+    return ofThisThread(0);
+  }
+
+  /**
+   * Keeps the calling thread, which has to close this, on one of its CPUs.
+   *
+   * @param number which of them, from 0 on; begins anew where there are fewer
+   */
+  public static OneCpu ofThisThread(int number) {
     final byte[] before = SystemCalls.cpusOfThisThread();
-    final BitSet first = new BitSet();
-    first.set(BitSet.valueOf(before).nextSetBit(0));
-    SystemCalls.setCpusOfThisThread(first.toByteArray());
+    final int[] all = BitSet.valueOf(before).stream().toArray();
+    final BitSet one = new BitSet();
+    one.set(all[number % all.length]);
+    SystemCalls.setCpusOfThisThread(one.toByteArray());
     return new OneCpu(before);
   }
 

@@ -1,8 +1,8 @@
 package agent.testkit;
 
+import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.Callable;
-import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
@@ -21,6 +21,9 @@ public final class OtherThread<T> {
   private static final long LOOK_NS = 200_000;
   private static final long LONGEST_SEC = 30;
   private static final int SPINS = 500;
+
+  /** Of two threads the one that comes last would always be ahead, as the other has to see it. */
+  private static final int LATEST = 0xff;
 
   private final FutureTask<T> task;
   private final Thread thread;
@@ -44,48 +47,47 @@ public final class OtherThread<T> {
         });
   }
 
-  /** Runs both at one time, again and again; throws what one of them has thrown. */
+  /**
+   * Runs both at one time, again and again, each time from one moment on; throws what one of them
+   * has thrown.
+   */
   public static void race(int rounds, Runnable first, Runnable second) throws Exception {
-    final CyclicBarrier barrier = new CyclicBarrier(2);
-    final OtherThread<Void> other = run(() -> rounds(rounds, barrier, second));
-    rounds(rounds, barrier, first);
-    other.result();
-  }
-
-  private static void rounds(int rounds, CyclicBarrier barrier, Runnable each) {
-    try {
-      for (int round = 0; round < rounds; round++) {
-        barrier.await(LONGEST_SEC, TimeUnit.SECONDS);
-        each.run();
-      }
-    } catch (RuntimeException | Error failure) {
-      barrier.reset();
-      throw failure;
-    } catch (Exception failure) {
-      throw new IllegalStateException("the other thread has ended", failure);
-    }
+    collide(Collections.nCopies(rounds, rounds), round -> first.run(), round -> second.run());
   }
 
   /**
-   * Calls with each of the objects in two threads, both at one moment; throws what one of them has
-   * thrown.
+   * Calls with each of the objects in two threads, both at one moment, give or take some hundred
+   * nanoseconds that differ from object to object; throws what one of them has thrown. Each thread
+   * has a CPU: the scheduler of a node at work would have both take turns on one.
    */
   public static <T> void collide(List<T> objects, Consumer<T> first, Consumer<T> second)
       throws Exception {
     final AtomicInteger firstStep = new AtomicInteger();
     final AtomicInteger secondStep = new AtomicInteger();
-    final OtherThread<Void> other = run(() -> inStep(objects, secondStep, firstStep, second));
-    inStep(objects, firstStep, secondStep, first);
+    final OtherThread<Void> other =
+        run(
+            () -> {
+              try (OneCpu _ = OneCpu.ofThisThread(1)) {
+                inStep(objects, secondStep, firstStep, 0, second);
+              }
+            });
+    try (OneCpu _ = OneCpu.ofThisThread(0)) {
+      inStep(objects, firstStep, secondStep, LATEST, first);
+    }
     other.result();
   }
 
   private static <T> void inStep(
-      List<T> objects, AtomicInteger own, AtomicInteger other, Consumer<T> call) {
+      List<T> objects, AtomicInteger own, AtomicInteger other, int latest, Consumer<T> call) {
     try {
       for (final T next : objects) {
+        int late = (int) System.nanoTime() & latest;
         final int step = own.incrementAndGet();
         for (int spins = 0; other.get() < step; spins++) {
           spin(spins);
+        }
+        while (late > 0 && own.get() > 0) { // a read takes about a nanosecond
+          late--;
         }
         call.accept(next);
       }

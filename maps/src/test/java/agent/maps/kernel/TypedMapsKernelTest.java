@@ -21,7 +21,9 @@ import agent.testkit.OtherThread;
 import agent.testkit.TemporaryBpfFileSystem;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
+import java.util.function.Consumer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -407,14 +409,12 @@ class TypedMapsKernelTest {
   @Test
   void shouldKeepTheDescriptorForAsManyReadersAsThereAre() throws Exception {
     final BpfMap map = BpfMap.create(SHIPPED.policy(3), "");
-    final Runnable read =
-        () -> {
-          for (int i = 0; i < 20_000; i++) {
-            assertTrue(map.retain());
-            map.release();
-          }
+    final Consumer<Integer> read =
+        round -> {
+          assertTrue(map.retain());
+          map.release();
         };
-    OtherThread.race(1, read, read);
+    OtherThread.collide(Collections.nCopies(20_000, 0), read, read);
     map.close();
     assertFalse(map.retain());
   }

@@ -6,8 +6,10 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.testkit.OtherThread;
+import java.util.Collections;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.function.Consumer;
 import org.agrona.ExpandableArrayBuffer;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.junit.jupiter.api.AfterEach;
@@ -100,14 +102,12 @@ class MirrorStoreTest {
   /** The end of the test finds the store open, and closes it. */
   @Test
   void shouldStayOpenForAsManyReadersAsThereAre() throws Exception {
-    final Runnable read =
-        () -> {
-          for (int i = 0; i < 20_000; i++) {
-            assertTrue(store.retain());
-            store.release();
-          }
+    final Consumer<Integer> read =
+        round -> {
+          assertTrue(store.retain());
+          store.release();
         };
-    OtherThread.race(1, read, read);
+    OtherThread.collide(Collections.nCopies(20_000, 0), read, read);
     assertTrue(put(1, 1));
   }
 }

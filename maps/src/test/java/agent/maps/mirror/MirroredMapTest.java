@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Test;
 
 /** What two readers of one map ask of the thread that copies it. */
 class MirroredMapTest {
-  private static final int MAPS = 2_000;
+  private static final int MAPS = 20_000;
 
   private final List<MirroredMap> maps =
       Stream.generate(() -> new MirroredMap(null, null, null, 0)).limit(MAPS).toList();

@@ -213,15 +213,17 @@ class OpenConnectionsTest {
   @Test
   void shouldAskWhoTheClientIsForOneThreadAfterTheOther() throws Exception {
     final UnixStreamConnection connection = connect(0);
-    final OtherThread<PeerCredentials> credentials;
-    final OtherThread<Peer> peer;
-    synchronized (connection) { // as the other one does
-      credentials = OtherThread.call(connection::credentials);
-      peer = OtherThread.call(connection::peer);
-      assertTrue(credentials.waits());
-      assertTrue(peer.waits());
+    final List<OtherThread<PeerCredentials>> credentials = new ArrayList<>();
+    final List<OtherThread<Peer>> peers = new ArrayList<>();
+    synchronized (connection) { // as the first one does
+      for (int thread = 0; thread < 2; thread++) {
+        credentials.add(OtherThread.call(connection::credentials));
+        peers.add(OtherThread.call(connection::peer));
+        assertTrue(credentials.getLast().waits());
+        assertTrue(peers.getLast().waits());
+      }
     }
-    assertSame(credentials.result(), connection.credentials());
-    assertSame(peer.result(), connection.peer());
+    assertSame(credentials.getFirst().result(), credentials.getLast().result());
+    assertSame(peers.getFirst().result(), peers.getLast().result());
   }
 }
