@@ -12,6 +12,7 @@ import java.util.Deque;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.LongSupplier;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
@@ -39,7 +40,8 @@ final class ProxyLoop {
   private volatile boolean isClosed;
   private Runnable tick;
   private Runnable end;
-  private long nowNs = System.nanoTime();
+  private final LongSupplier nanoClock;
+  private long nowNs;
 
   /** What a socket is for. */
   interface Socket {
@@ -51,6 +53,12 @@ final class ProxyLoop {
   }
 
   ProxyLoop() {
+    this(System::nanoTime);
+  }
+
+  ProxyLoop(LongSupplier nanoClock) {
+    this.nanoClock = nanoClock;
+    nowNs = nanoClock.getAsLong();
     try {
       selector = Selector.open();
     } catch (IOException e) {
@@ -96,7 +104,7 @@ final class ProxyLoop {
     boolean hasLater = false;
     try {
       if (!isClosed) {
-        nowNs = System.nanoTime();
+        nowNs = nanoClock.getAsLong();
         report.run();
         hasLater = !later.isEmpty();
       }
@@ -115,13 +123,13 @@ final class ProxyLoop {
     later.add(work);
   }
 
-  /** Returns when the present cycle began ({@link System#nanoTime}). */
+  /** Returns when the present cycle began, by the clock of this. */
   long nowNs() {
     return nowNs;
   }
 
   private void run() {
-    long tickNs = System.nanoTime();
+    long tickNs = nanoClock.getAsLong();
     while (!isClosed) {
       try {
         if (hasWork()) {
@@ -160,7 +168,7 @@ final class ProxyLoop {
   private long work(long tickNs) {
     turn.lock();
     try {
-      nowNs = System.nanoTime();
+      nowNs = nanoClock.getAsLong();
       Runnable next = reports.poll();
       for (int i = 1; next != null; i++) {
         next.run();

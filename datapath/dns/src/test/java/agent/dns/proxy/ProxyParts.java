@@ -6,13 +6,14 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.LongSupplier;
 
 /** The parts of a proxy, whose thread does nothing at its ticks: the test does that work. */
 final class ProxyParts implements AutoCloseable {
   private static final IpAddress CLIENT = IpAddress.parse("127.0.0.1");
 
   final ProxyRig rig = new ProxyRig();
-  final ProxyLoop loop = new ProxyLoop();
+  final ProxyLoop loop;
   final EndpointUse.Table uses = new EndpointUse.Table();
   final Exchanges exchanges;
   final UdpUpstreams upstreams;
@@ -20,6 +21,12 @@ final class ProxyParts implements AutoCloseable {
   private boolean isStarted;
 
   ProxyParts(DnsProxyContext.Times times, DnsProxyContext.Limits limits) throws IOException {
+    this(times, limits, System::nanoTime);
+  }
+
+  ProxyParts(DnsProxyContext.Times times, DnsProxyContext.Limits limits, LongSupplier nanoClock)
+      throws IOException {
+    loop = new ProxyLoop(nanoClock);
     final DnsProxyContext context = rig.context().times(times).limits(limits).conclude();
     final Outstanding.Identifiers identifiers = new Outstanding.Identifiers();
     exchanges = new Exchanges(context, loop, uses);
