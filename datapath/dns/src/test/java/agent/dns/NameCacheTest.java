@@ -179,6 +179,31 @@ class NameCacheTest {
     assertEquals(0, small.size());
   }
 
+  /** Otherwise one endpoint could take the places of those that have few. */
+  @Test
+  void shouldForgetANameOfTheEndpointThatHasTheMost() {
+    final NameCache full =
+        new NameCache(new NameCache.Limits(60, 3, 10, 4, 0), new HeldShares(() -> 0));
+    full.add(found(full, 8, "d.", "192.0.2.1"));
+    for (final String name : List.of("a.", "b.", "c.")) {
+      full.add(found(full, 7, name, "192.0.2.1"));
+    }
+    full.add(found(full, 8, "e.", "192.0.2.1"));
+    assertEquals(List.of("b.", "c."), names(full.list(7)));
+    assertEquals(List.of("d.", "e."), names(full.list(8)));
+  }
+
+  /** The limits that hold where only those of one name are set. */
+  @Test
+  void shouldKeep25000NamesOfAnEndpointAnd200000OfAll() {
+    for (int endpoint = 1; endpoint <= 9; endpoint++) {
+      for (int i = 0; i <= 25_000; i++) {
+        cache.add(found(cache, endpoint, endpoint + "-" + i + ".", "192.0.2.1"));
+      }
+      assertEquals(Math.min(200_000, 25_000 * endpoint), cache.size());
+    }
+  }
+
   @Test
   void shouldForgetNamesOfTheEndpointThatHasTooManyAlone() {
     final NameCache small =
