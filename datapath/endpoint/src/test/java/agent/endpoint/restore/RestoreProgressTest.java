@@ -3,6 +3,8 @@ package agent.endpoint.restore;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import agent.conductor.HealthBoard.Reading;
+import agent.testkit.RecordedLog;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 
 /** What health says of a restoration, from before its begin to after its end. */
@@ -34,5 +36,23 @@ class RestoreProgressTest {
     assertEquals(Reading.degraded("its links stay"), progress.read());
     progress.faults().clear("endpoint 7");
     assertEquals(NONE, progress.read());
+  }
+
+  @Test
+  void shouldLogItsBeginAndThenAtMostEveryFiveSeconds() {
+    final long beginNs = Long.MAX_VALUE - 5; // the clock passes its end
+    try (RecordedLog log = RecordedLog.of(RestoreProgress.class)) {
+      progress.begin(5, beginNs);
+      for (final long afterNs :
+          new long[] {4_999_999_999L, 5_000_000_000L, 9_999_999_999L, 10_000_000_000L}) {
+        progress.count(beginNs + afterNs);
+      }
+      assertEquals(
+          List.of(
+              "INFO restoring: 0 of 5 endpoints",
+              "INFO restoring: 2 of 5 endpoints",
+              "INFO restoring: 4 of 5 endpoints"),
+          log.take());
+    }
   }
 }
