@@ -103,6 +103,17 @@ class ResponseHeadTest {
   }
 
   @ParameterizedTest
+  @CsvSource({"true, false", "false, true"})
+  void shouldFrameForWhatTheServerSpeaksAndCloseForWhatTheClientDoes(
+      boolean isHttp2, boolean isServerHttp2) throws BadRequestException {
+    final ResponseHead framed =
+        ResponseHead.of(head, request(HttpVersion.HTTP_1_1, "GET"), isHttp2, isServerHttp2, false);
+    assertEquals(isServerHttp2, framed.isServerKept());
+    assertEquals(isServerHttp2 ? null : "chunked", head.headers().get("transfer-encoding"));
+    assertEquals(isHttp2 ? null : "close", head.headers().get("connection"));
+  }
+
+  @ParameterizedTest
   @CsvSource({"99, true", "100, false", "199, false", "200, false", "999, false", "1000, true"})
   void shouldRefuseAStatusThatIsNone(int status, boolean isRefused) throws BadRequestException {
     final ResponseHead framed = framed(response(status), "GET");
