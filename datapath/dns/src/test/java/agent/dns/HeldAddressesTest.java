@@ -158,6 +158,21 @@ class HeldAddressesTest {
     assertHas(API, "192.0.2.6");
   }
 
+  @Test
+  void shouldGiveUpTheFirstOfAllWhereTwoEndpointsHoldAsMany() {
+    int at = 0;
+    for (final int endpoint : new int[] {7, 8, 8, 7}) {
+      at++;
+      add(endpoint, at + ".example.com.", START.plusSeconds(at), "192.0.2." + at);
+      expire(LATER.plusSeconds(at));
+      sweep("192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4");
+    }
+    assertHas("1.example.com.");
+    assertHas("2.example.com.", "192.0.2.2");
+    assertHas("3.example.com.", "192.0.2.3");
+    assertHas("4.example.com.", "192.0.2.4");
+  }
+
   private void assertHealth(Level level, String message) {
     assertEquals(new HealthBoard.Reading(level, message), shares.read());
   }
