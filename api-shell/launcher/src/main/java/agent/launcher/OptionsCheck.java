@@ -14,6 +14,7 @@ import agent.types.Refusal;
 import java.net.InetSocketAddress;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
 
 /**
  * Checks every option as a whole before anything on the node is changed: what only a part of the
@@ -52,7 +53,7 @@ final class OptionsCheck {
     settings.proxies().dns();
     final NodeAddressing addressing = Node.check(settings.node(), settings.namedDevices());
     final NodeContexts node = new NodeContexts(addressing, Map.of(), Map.of());
-    node.ipam(LeaseStore.inMemory(), Runnable::run);
+    node.ipam(LeaseStore.inMemory(), CompletableFuture::runAsync);
     settings.policy().identities(new LocalIdentityAllocator(settings.fixedIdentities())).conclude();
     settings.masquerade().rules(addressing);
     settings.datapath(node, true, PrefilterStore.inMemory());

@@ -72,7 +72,6 @@ public final class AgentDomain implements AutoCloseable {
 
   private final DomainContext context;
   private final Deque<AutoCloseable> started = new ArrayDeque<>();
-  private final StateWriters writers = new StateWriters();
   private final List<PeriodicController> controllers = new ArrayList<>();
   private final AtomicReference<NodeInventory> inventory = new AtomicReference<>();
   private final CidrIdentityAllocator cidrIdentities = new LocalCidrIdentityAllocator();
@@ -112,7 +111,7 @@ public final class AgentDomain implements AutoCloseable {
   public void start() throws InterruptedException {
     node = Node.open(context.node(), context.mtu(), context.state().nodeStore());
     final NodeContexts contexts = NodeContexts.of(node);
-    ipam = Ipam.open(contexts.ipam(context.state().leaseStore(), writers));
+    ipam = Ipam.open(contexts.ipam(context.state().leaseStore(), context.state().store()::store));
     final RuntimeConfiguration restored =
         RuntimeConfiguration.restore(
             context.runtimeOptions(), context.state().configurationStore());
@@ -180,7 +179,7 @@ public final class AgentDomain implements AutoCloseable {
             .identities(identities)
             .cidrIdentities(cidrIdentities)
             .store(context.state().policyStore())
-            .storing(context.state().store()::run)
+            .storing(context.state().store()::store)
             .beside(CompletableFuture::runAsync)
             .mode(mode)
             .names(names.addresses())
@@ -212,7 +211,7 @@ public final class AgentDomain implements AutoCloseable {
         .datapath(datapath.endpoints(), policyMaps, policyMaps.inOrder(datapath.ipcache()))
         .store(context.state().endpointStore())
         .translationTrace(new TranslationTrace(datapath.events())::enable)
-        .storing(keep(writers))
+        .storing(context.state().store()::store)
         .observer(
             context
                 .endpointObserver()
@@ -249,6 +248,8 @@ public final class AgentDomain implements AutoCloseable {
     controllers.forEach(controller -> controller.start(conductor.agent()));
     add("state-write-retry", STATE_RETRY, context.state()::retry).start(context.state().store());
     keep(datapath.threads().start(context.state().store(), CONDUCTOR_STALL_NS));
+    // From here on no other thread writes the state; while the domain is being closed, none does.
+    context.state().store().run(() -> {}).handle((done, closed) -> null).join();
     maintainMasquerading();
   }
 

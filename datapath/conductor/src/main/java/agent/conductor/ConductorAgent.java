@@ -57,6 +57,11 @@ public class ConductorAgent implements Agent {
     idleStrategy.wake();
   }
 
+  /** Ends each following park after so long at the latest; for this agent's thread. */
+  protected final void parkFor(long nanoseconds) {
+    idleStrategy.parkAtMost(nanoseconds);
+  }
+
   /** Returns the number of executed commands, timers and steps of long work; for any thread. */
   public final long executed() {
     return executed;

@@ -29,12 +29,14 @@ final class ConfigurationProxy implements DaemonConfiguration {
   private final PolicyEngine engine;
   private final PolicyRealization realization;
   private final CompletableFuture<Void> ready;
+  private final Function<Runnable, CompletableFuture<Void>> storing;
   private CompletableFuture<Void> last = CompletableFuture.completedFuture(null);
 
   /**
    * Creates a proxy.
    *
    * @param ready changes wait until it has completed
+   * @param storing runs writes to the store; its future completes when they are durable
    */
   ConfigurationProxy(
       ConductorAgent conductor,
@@ -42,13 +44,15 @@ final class ConfigurationProxy implements DaemonConfiguration {
       OptionOverride override,
       PolicyEngine engine,
       PolicyRealization realization,
-      CompletableFuture<Void> ready) {
+      CompletableFuture<Void> ready,
+      Function<Runnable, CompletableFuture<Void>> storing) {
     this.conductor = conductor;
     this.configuration = configuration;
     this.override = override;
     this.engine = engine;
     this.realization = realization;
     this.ready = ready;
+    this.storing = storing;
     engine.trace(configuration.wanted().tracesPolicy());
   }
 
@@ -80,7 +84,18 @@ final class ConfigurationProxy implements DaemonConfiguration {
     final RuntimeOptions before = configuration.wanted();
     final RuntimeOptions after = configuration.changed(options, enforcement);
     engine.snapshot(); // fails where the stored rules cannot be read: a build would need them
-    configuration.want(after);
+    return want(after).thenCompose(done -> apply(options, before, after));
+  }
+
+  /** Stores what is asked for; where that fails, nothing has changed. */
+  private CompletableFuture<Void> want(RuntimeOptions wanted) {
+    return storing
+        .apply(() -> configuration.store(wanted))
+        .thenRunAsync(() -> configuration.want(wanted), conductor::run);
+  }
+
+  private CompletableFuture<Void> apply(
+      Map<String, String> options, RuntimeOptions before, RuntimeOptions after) {
     engine.trace(after.tracesPolicy());
     final OptionOverride.Run run = override.begin(before.endpoint(), chosen(options, after));
     return run.set()
@@ -116,12 +131,15 @@ final class ConfigurationProxy implements DaemonConfiguration {
       RuntimeOptions before, OptionOverride.Run run, RuntimeException failure) {
     final StringBuilder outcome = new StringBuilder(failure.getMessage());
     engine.trace(before.tracesPolicy());
-    try {
-      configuration.want(before);
-    } catch (RuntimeException storeFailure) {
-      outcome.append("; it remains stored for the next start: ").append(storeFailure.getMessage());
-    }
-    return run.undo()
+    return want(before)
+        .exceptionally(
+            notStored -> {
+              outcome
+                  .append("; it remains stored for the next start: ")
+                  .append(Answers.unwrapped(notStored).getMessage());
+              return null;
+            })
+        .thenComposeAsync(done -> run.undo(), conductor::run)
         .thenComposeAsync(done -> enforce(before.enforcement()), conductor::run)
         .handle(
             (done, second) -> {

@@ -23,6 +23,7 @@ import agent.endpoint.state.Endpoint;
 import agent.endpoint.state.EndpointIdentifier;
 import agent.endpoint.state.EndpointJournal;
 import agent.endpoint.state.EndpointLookup;
+import agent.endpoint.state.EndpointRecordWriter;
 import agent.endpoint.state.EndpointRegistry;
 import agent.endpoint.state.EndpointSnapshots;
 import agent.endpoint.state.EndpointState;
@@ -64,18 +65,15 @@ public final class EndpointConductor {
         new PolicyRealization(
             agent, registry, journal, context.policy(), context.policyMaps(), ipcache, ready);
     final EndpointPolicies policies = policies(context, realization);
+    final EndpointRecordWriter records =
+        new EndpointRecordWriter(context.store(), context.storing(), agent);
     final EndpointBuild build =
         new EndpointBuild(
             agent,
             journal,
             policies,
             new EndpointBuild.Owners(
-                context.endpoints(),
-                ipcache,
-                context.devices(),
-                context.routes(),
-                context.store(),
-                context.storing()));
+                context.endpoints(), ipcache, context.devices(), context.routes(), records));
     final EndpointOperations operations = new EndpointOperations(agent, registry, policies, build);
     final IdentityArrival arrival =
         new IdentityArrival(agent, context.identities(), registry, journal, policies);
@@ -83,9 +81,10 @@ public final class EndpointConductor {
     journal.onRetry(endpoint -> rebuild(endpoint, journal, operations));
     context.policy().observe(() -> agent.run(realization::refresh));
     final EndpointRemoval removal =
-        new EndpointRemoval(agent, registry, journal, policies, owners(context, ipcache));
+        new EndpointRemoval(agent, registry, journal, policies, owners(context, records, ipcache));
     removal.onRetry(endpoint -> removeAgain(endpoint, operations, removal));
-    final Parts parts = new Parts(registry, journal, operations, build, removal, arrival, ipcache);
+    final Parts parts =
+        new Parts(registry, journal, records, operations, build, removal, arrival, ipcache);
     final EndpointRequestProxy proxy = endpoints(context, parts, lookup);
     endpoints = proxy;
     final HeldEndpoints held = new HeldEndpoints(registry, journal, operations);
@@ -96,7 +95,8 @@ public final class EndpointConductor {
             new OptionOverride(registry, proxy),
             context.policy(),
             realization,
-            ready);
+            ready,
+            context.storing());
     final PolicyCommits commits =
         new PolicyCommits(agent, context.policy(), realization, held, context.policyObserver());
     policy = new PolicyProxy(agent, context.policy(), commits, realization, ready);
@@ -120,7 +120,7 @@ public final class EndpointConductor {
         new NodeWatch.EndpointOwners(
             parts.registry(),
             parts.journal(),
-            context.store(),
+            parts.records(),
             context.endpoints(),
             parts.ipcache(),
             context.ipam(),
@@ -133,6 +133,7 @@ public final class EndpointConductor {
   private record Parts(
       EndpointRegistry registry,
       EndpointJournal journal,
+      EndpointRecordWriter records,
       EndpointOperations operations,
       EndpointBuild build,
       EndpointRemoval removal,
@@ -152,7 +153,7 @@ public final class EndpointConductor {
             new EndpointCreation.Collaborators(
                 parts.registry(),
                 parts.journal(),
-                context.store(),
+                parts.records(),
                 parts.ipcache(),
                 parts.arrival()),
             reader,
@@ -168,7 +169,7 @@ public final class EndpointConductor {
         new EndpointChange(
             parts.registry(),
             parts.journal(),
-            context.store(),
+            parts.records(),
             parts.arrival(),
             reader,
             context.labelFilter()),
@@ -181,15 +182,10 @@ public final class EndpointConductor {
         context.policy(), realization, context.identities(), context.translationTrace());
   }
 
-  private static EndpointRemoval.Owners owners(EndpointContext context, Ipcache ipcache) {
+  private static EndpointRemoval.Owners owners(
+      EndpointContext context, EndpointRecordWriter records, Ipcache ipcache) {
     return new EndpointRemoval.Owners(
-        context.store(),
-        context.ipam(),
-        ipcache,
-        context.routes(),
-        context.devices(),
-        context.endpoints(),
-        context.storing());
+        records, context.ipam(), ipcache, context.routes(), context.devices(), context.endpoints());
   }
 
   private Restoration restoration(EndpointContext context, Parts parts) {
@@ -197,7 +193,7 @@ public final class EndpointConductor {
     return new Restoration(
         agent,
         new StoredEndpoints(
-            context.store(),
+            parts.records(),
             context.ipam(),
             context.devices(),
             parts.journal(),

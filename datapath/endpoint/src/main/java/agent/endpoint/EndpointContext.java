@@ -36,9 +36,10 @@ import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
-import java.util.concurrent.Executor;
+import java.util.concurrent.CompletableFuture;
 import java.util.function.BiConsumer;
 import java.util.function.Consumer;
+import java.util.function.Function;
 import java.util.function.IntFunction;
 import java.util.function.Supplier;
 import org.agrona.concurrent.NanoClock;
@@ -67,7 +68,8 @@ public final class EndpointContext {
   private EndpointFaults faults = EndpointFaults.NONE;
   private Repairs repairs = new Repairs();
   private EndpointStore store = EndpointStore.inMemory();
-  private Executor storing = Runnable::run;
+  private Function<Runnable, CompletableFuture<Void>> storing =
+      write -> CompletableFuture.runAsync(write, Runnable::run);
   private Consumer<EndpointSnapshot> observer = snapshot -> {};
   private Consumer<Supplier<CommittedRules>> policyObserver = rules -> {};
   private NanoClock nanoClock = SystemNanoClock.INSTANCE;
@@ -240,8 +242,11 @@ public final class EndpointContext {
     return this;
   }
 
-  /** Sets what runs writes to the store; the conductor's own thread where it is not set. */
-  public EndpointContext storing(Executor value) {
+  /**
+   * Sets what runs writes to the stores, so that the conductor does not wait for the disk: the
+   * future completes when they are durable. By default the conductor's thread runs them.
+   */
+  public EndpointContext storing(Function<Runnable, CompletableFuture<Void>> value) {
     storing = changing(value);
     return this;
   }
@@ -435,7 +440,7 @@ public final class EndpointContext {
     return store;
   }
 
-  Executor storing() {
+  Function<Runnable, CompletableFuture<Void>> storing() {
     return storing;
   }
 

@@ -70,7 +70,7 @@ final class EndpointRequestProxy implements Endpoints {
     return ask(
         () ->
             operations
-                .create(() -> CompletableFuture.completedFuture(creation.admit(id, request)))
+                .create(() -> creation.admit(id, request))
                 .thenCompose(endpoint -> onAdmitted(endpoint, request)));
   }
 
@@ -148,15 +148,18 @@ final class EndpointRequestProxy implements Endpoints {
    * realized, it is undone as a whole before the answer.
    */
   private CompletableFuture<EndpointSnapshot> onChange(
-      EndpointIdentifier id, Function<Endpoint, Applied> step, boolean isSynchronous) {
+      EndpointIdentifier id,
+      Function<Endpoint, CompletableFuture<Applied>> step,
+      boolean isSynchronous) {
     return operations
         .on(
             id,
-            endpoint -> {
-              final Applied applied = step.apply(endpoint);
-              return realize(endpoint, applied, isSynchronous)
-                  .thenApply(done -> new Changed(endpoint, applied));
-            })
+            endpoint ->
+                step.apply(endpoint)
+                    .thenCompose(
+                        applied ->
+                            realize(endpoint, applied, isSynchronous)
+                                .thenApply(done -> new Changed(endpoint, applied))))
         .thenCompose(
             changed ->
                 isSynchronous && changed.endpoint().is(EndpointState.WAITING_FOR_IDENTITY)

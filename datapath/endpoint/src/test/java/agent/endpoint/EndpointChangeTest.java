@@ -336,6 +336,7 @@ class EndpointChangeTest {
   @Test
   void shouldAskTheStoreBeforeItChangesTheKernel() {
     agent.modify("1", Requests.request().state("ready").containerName("other"));
+    agent.store.isDoubtful = true;
     agent.configure("1", Map.of("Debug", "Enabled"));
     assertEquals("other", agent.store.checked.externalIdentifiers().containerName());
     agent.datapath.calls.clear();

@@ -417,7 +417,7 @@ class EndpointRequestTest {
     assertEquals(Refusal.Kind.INVALID, disabled.kind());
     assertEquals("addressing.ipv6", disabled.field());
     assertTrue(disabled.reason().contains("disabled"), disabled.reason());
-    claims.claim(1, claims.choose(1, read("10.5.0.9", null)));
+    claims.claim(1, claims.choose(1, read("10.5.0.9", null)).value());
     final Refusal used =
         assertThrows(Refusal.class, () -> claims.choose(2, read("10.5.0.9", null)));
     assertEquals(Refusal.Kind.CONFLICT, used.kind());

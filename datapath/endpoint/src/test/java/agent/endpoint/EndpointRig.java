@@ -56,6 +56,11 @@ abstract class EndpointRig {
   /** Resolves policies beside the conductor. */
   Executor resolving = Runnable::run;
 
+  /** Whether the conductor works, and whether it runs a write of a store for that. */
+  private boolean isWorking;
+
+  private boolean isStoring;
+
   int mapCapacity = MapSize.POLICY_MAP_MAX_ENTRIES;
 
   /**
@@ -143,11 +148,37 @@ abstract class EndpointRig {
   /** Runs the conductor until it has no work. */
   void run() {
     final ConductorAgent agent = conductor.agent();
-    for (int cycles = 0; agent.doWork() > 0; cycles++) {
+    for (int cycles = 0; works(agent); cycles++) {
       if (cycles == MAX_CYCLES) {
         throw new IllegalStateException("the conductor does not come to rest");
       }
       Thread.onSpinWait();
+    }
+  }
+
+  private boolean works(ConductorAgent agent) {
+    isWorking = true;
+    try {
+      return agent.doWork() > 0;
+    } finally {
+      isWorking = false;
+    }
+  }
+
+  /** Runs a write of a store, as the thread of the disk does. */
+  final void store(Runnable write) {
+    isStoring = true;
+    try {
+      write.run();
+    } finally {
+      isStoring = false;
+    }
+  }
+
+  /** Fails where the conductor itself would wait for the disk. */
+  final void requireStoring() {
+    if (isWorking && !isStoring) {
+      throw new IllegalStateException("the conductor writes to a store itself");
     }
   }
 

@@ -279,6 +279,21 @@ final class FakeNode {
     present.put(name, new Device(name, index, mac, 1500, isUp, kind, isUp, -1));
   }
 
+  void rename(String name, String to) {
+    final Device device = present.remove(name);
+    present.put(
+        to,
+        new Device(
+            to,
+            device.index(),
+            device.mac(),
+            device.mtu(),
+            device.up(),
+            device.kind(),
+            device.hasCarrier(),
+            device.peerNamespaceId()));
+  }
+
   void hasDeviceWithMac(String name, int index, String mac) {
     present.put(name, new Device(name, index, MacAddress.parse(mac), 1500, true, "veth", true, -1));
   }

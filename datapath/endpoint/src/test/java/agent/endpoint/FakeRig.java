@@ -77,7 +77,7 @@ final class FakeRig extends EndpointRig {
   private ManualClock clock;
 
   /** A store of the configuration whose calls can be made to fail. */
-  static final class ConfigurationStore implements RuntimeOptionsStore {
+  final class ConfigurationStore implements RuntimeOptionsStore {
     List<ChangedValue> saved = List.of();
     boolean fails;
     boolean isUnreadable;
@@ -92,6 +92,7 @@ final class FakeRig extends EndpointRig {
 
     @Override
     public void save(List<ChangedValue> changes) {
+      requireStoring();
       if (fails) {
         throw new OperationException("no space left on device");
       }
@@ -105,6 +106,9 @@ final class FakeRig extends EndpointRig {
     boolean fails;
     Consumer<EndpointRecord> onSaved = record -> {};
     boolean isIncomplete;
+
+    /** Whether a write may have failed before, so that each change asks. */
+    boolean isDoubtful;
 
     /** The record with which it was last asked whether it can be written. */
     EndpointRecord checked;
@@ -150,6 +154,11 @@ final class FakeRig extends EndpointRig {
     }
 
     @Override
+    public boolean isFailing() {
+      return fails || isDoubtful;
+    }
+
+    @Override
     public void checkWritable(EndpointRecord endpoint) {
       checked = endpoint;
       check();
@@ -162,6 +171,7 @@ final class FakeRig extends EndpointRig {
     }
 
     private void check() {
+      requireStoring();
       if (fails) {
         throw new OperationException("no space left on device");
       }
@@ -245,7 +255,8 @@ final class FakeRig extends EndpointRig {
         .repairs(repairs)
         .observer(published::add)
         .policyObserver(commit -> committed.add(commit.get()))
-        .storing(work -> storing.execute(work))
+        .storing(
+            write -> CompletableFuture.runAsync(() -> store(write), work -> storing.execute(work)))
         .faults(id -> faults.getOrDefault(id, List.of()))
         .nanoClock(clock)
         .clock(clock)

@@ -18,6 +18,8 @@ import agent.types.MacAddress;
 import agent.types.Prefix;
 import agent.types.Refusal;
 import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.Deque;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -121,6 +123,34 @@ class RestoreCleanupTest {
     agent.create("1", Requests.on("lxc3").ipv4("10.5.0.33").labels("app=new"));
     agent.advance(Duration.ofSeconds(10));
     assertEquals(103, agent.datapath.attached.get(1).ifindex());
+    assertEquals(Level.OK, level());
+  }
+
+  /** Nothing of the orphan is touched while a new endpoint may get its id. */
+  @Test
+  void shouldRemoveAnOrphanWhereTheNewEndpointOfItsIdIsNotStored() {
+    agent.store.remove(1);
+    agent.datapath.fails = call -> call.equals("detach 1");
+    agent.restart();
+    agent.datapath.fails = call -> false;
+    agent.datapath.calls.clear();
+    final Deque<Runnable> writes = new ArrayDeque<>();
+    agent.storing = writes::add;
+    final CompletableFuture<?> refused =
+        agent
+            .conductor
+            .endpoints()
+            .create(
+                EndpointIdentifier.parse("1"),
+                Requests.on("lxc3").ipv4("10.5.0.33").labels("app=new").build());
+    agent.advance(Duration.ofSeconds(3));
+    assertEquals(0, attempts("detach 1"));
+    agent.store.fails = true;
+    writes.remove().run();
+    agent.run();
+    assertTrue(refused.isCompletedExceptionally());
+    agent.advance(Duration.ofSeconds(8));
+    assertFalse(agent.datapath.attached.containsKey(1));
     assertEquals(Level.OK, level());
   }
 

@@ -1,10 +1,10 @@
 package agent.ipam;
 
 import agent.types.IpAddress;
-import agent.types.OperationException;
 import agent.types.Prefix;
 import agent.types.Refusal;
 import java.time.Instant;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -12,8 +12,9 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
-import java.util.concurrent.RejectedExecutionException;
-import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.function.Supplier;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
@@ -21,11 +22,13 @@ import org.apache.logging.log4j.Logger;
  * The addresses of this node's workloads: pools, leases and expiration timers. Any thread may call.
  *
  * <p>A change of a lease without an endpoint is in the store before the call returns; where the
- * store fails nothing has changed. An endpoint's own record is the commit point of its creation and
- * deletion: a claim is stored before it, and what follows from it (addresses of an endpoint that is
- * deleted or was not created) stands even where it can be stored only by a later call. After a
- * crash in between, restored endpoints claim their addresses again, and the leases of endpoints
- * that do not exist are released.
+ * store fails nothing has changed. No caller waits for the store under the lock: changes that come
+ * while leases are written share the next write, and where one fails, all that are not stored are
+ * taken back. An endpoint's own record is the commit point of its creation and deletion: a claim is
+ * stored before it, and what follows from it (addresses of an endpoint that is deleted or was not
+ * created) stands even where it can be stored only by a later call. After a crash in between,
+ * restored endpoints claim their addresses again, and the leases of endpoints that do not exist are
+ * released.
  *
  * <p>Where the stored leases cannot be read, addresses that are in use are not known: no address is
  * given out or released, and nothing is stored. Leases without an endpoint are in that file alone,
@@ -34,13 +37,28 @@ import org.apache.logging.log4j.Logger;
 public final class Ipam {
   private static final Logger LOGGER = LogManager.getLogger(Ipam.class);
   private static final int LONGEST_OWNER = 1024;
+  private static final CompletableFuture<Void> STORED = CompletableFuture.completedFuture(null);
 
   private final IpamContext context;
   private final Map<String, AddressPool> pools = new LinkedHashMap<>();
   private final Map<Prefix, PrefixCursor> cursors = new HashMap<>();
   private final Set<IpAddress> reserved;
   private final LeaseTable leases;
-  private final AtomicBoolean isStoring = new AtomicBoolean();
+  private boolean isStoring;
+
+  /** Completes with the write that is at work, and with the next one; null where there is none. */
+  private CompletableFuture<Void> present;
+
+  private CompletableFuture<Void> next;
+
+  /**
+   * A change of leases.
+   *
+   * @param value what the calls returned
+   * @param stored completes when the change is in the store; exceptionally where that has failed
+   *     and the change is taken back
+   */
+  public record Change<T>(T value, CompletableFuture<Void> stored) {}
 
   private Ipam(IpamContext context) {
     this.context = context;
@@ -75,14 +93,35 @@ public final class Ipam {
    * @throws Refusal INVALID for an unknown pool or an owner that is too long, DISABLED, EXHAUSTED;
    *     then nothing is allocated
    */
-  public synchronized AddressAllocation allocate(
+  public AddressAllocation allocate(
       AddressFamily family, String owner, String pool, boolean expiring) {
-    return allocate(family, owner, pool, expiring, 0);
+    return awaited(change(() -> allocate(family, owner, pool, expiring, 0)));
+  }
+
+  /**
+   * Makes changes for an endpoint, without waiting for the store.
+   *
+   * @param calls {@link #allocateFor} and {@link #claim}
+   * @throws RuntimeException as the calls; also where it is known at once that the store fails
+   */
+  public synchronized <T> Change<T> change(Supplier<T> calls) {
+    final long before = leases.version();
+    final T value = calls.get();
+    return new Change<>(value, leases.version() == before || next == null ? STORED : next);
+  }
+
+  private static <T> T awaited(Change<T> change) {
+    try {
+      change.stored().join();
+    } catch (CompletionException failure) {
+      throw failure.getCause() instanceof RuntimeException refused ? refused : failure;
+    }
+    return change.value();
   }
 
   /**
    * Allocates the next free address of each enabled family and claims them for an endpoint, in one
-   * change.
+   * change, which {@link #change} has stored.
    *
    * @param endpointId the endpoint, not 0
    * @param pool the pool's name; null or empty for the default one
@@ -93,7 +132,7 @@ public final class Ipam {
     return allocate(AddressFamily.BOTH, "endpoint " + endpointId, pool, false, endpointId);
   }
 
-  private AddressAllocation allocate(
+  private synchronized AddressAllocation allocate(
       AddressFamily family, String owner, String pool, boolean expiring, int endpointId) {
     leases.checkReadable();
     checkOwner(owner);
@@ -121,7 +160,7 @@ public final class Ipam {
       throw Refusal.disabled(
           "family", "pool '" + from.name() + "' has no addresses of an enabled family");
     }
-    leases.commit(change);
+    store(change);
     return new AddressAllocation(
         Optional.ofNullable(ipv4).map(this::answer), Optional.ofNullable(ipv6).map(this::answer));
   }
@@ -195,13 +234,18 @@ public final class Ipam {
    * @return the address
    * @throws Refusal INVALID outside the pool or reserved, CONFLICT where it is leased, DISABLED
    */
-  public synchronized AllocatedAddress allocateAddress(
+  public AllocatedAddress allocateAddress(
+      String field, IpAddress address, String owner, String pool) {
+    return awaited(change(() -> lease(field, address, owner, pool)));
+  }
+
+  private synchronized AllocatedAddress lease(
       String field, IpAddress address, String owner, String pool) {
     leases.checkReadable();
     checkOwner(owner);
     expire();
     final Lease lease = specific(field, address, owner, pool);
-    leases.commit(Map.of(address, lease));
+    store(Map.of(address, lease));
     return answer(lease);
   }
 
@@ -249,7 +293,8 @@ public final class Ipam {
 
   /**
    * Claims an address for an endpoint: adopts its lease and stops the expiration timer, or creates
-   * a new lease where there is none. Claiming again for the same endpoint changes nothing.
+   * a new lease where there is none. Claiming again for the same endpoint changes nothing. {@link
+   * #change} has the claim stored.
    *
    * @param field the field to name in a refusal
    * @param address the address
@@ -266,7 +311,7 @@ public final class Ipam {
     expire();
     final Lease claimed = claimed(field, address, endpointId, expirationUuid, pool);
     if (!claimed.equals(leases.get(address))) {
-      leases.commit(Map.of(address, claimed));
+      store(Map.of(address, claimed));
     }
     return answer(claimed);
   }
@@ -294,40 +339,90 @@ public final class Ipam {
     }
   }
 
+  /** Applies changes that are taken back where they cannot be stored. */
+  private void store(Map<IpAddress, Lease> change) {
+    leases.change(change);
+    final CompletableFuture<Void> stored = storeSoon();
+    if (stored.isCompletedExceptionally()) {
+      throw unwrapped(stored.exceptionNow());
+    }
+  }
+
   /** Applies changes that stand even where they are stored later. */
   private void follow(Map<IpAddress, Lease> change) {
     leases.follow(change);
-    storeLater();
+    storeSoon();
   }
 
-  /** Schedules a write of what is not stored yet; changes until that begins share one write. */
-  private void storeLater() {
-    if (leases.unsaved() != null && isStoring.compareAndSet(false, true)) {
-      try {
-        context.storing().execute(this::storeUnsaved);
-      } catch (RejectedExecutionException ending) {
-        isStoring.set(false); // the next start releases what belongs to no endpoint
+  /** Returns when the changes until now are stored; those until that write begins share it. */
+  private CompletableFuture<Void> storeSoon() {
+    if (next == null) {
+      next = new CompletableFuture<>();
+    }
+    final CompletableFuture<Void> stored = next;
+    if (!isStoring) {
+      begin();
+    }
+    return stored;
+  }
+
+  private synchronized void begin() {
+    isStoring = true;
+    final Storing storing = new Storing();
+    context.storing().apply(storing::write).whenComplete((done, failure) -> storing.ended(failure));
+  }
+
+  /** One write of the leases. The lock is not held while the disk is waited for. */
+  private final class Storing {
+    private LeaseTable.Unsaved unsaved;
+
+    private void write() {
+      synchronized (Ipam.this) {
+        present = next;
+        next = null;
+        unsaved = leases.unsaved();
+      }
+      if (unsaved != null) {
+        context.store().save(unsaved.leases());
+      }
+    }
+
+    private void ended(Throwable failure) {
+      final List<CompletableFuture<Void>> answers = new ArrayList<>();
+      synchronized (Ipam.this) {
+        answers.add(present);
+        present = null;
+        isStoring = false;
+        if (failure != null) {
+          LOGGER.debug("storing the leases failed: {}", failure.getMessage());
+          leases.failed();
+          answers.add(next);
+          next = null;
+        } else if (unsaved != null) {
+          leases.stored(unsaved);
+        }
+        if (next != null) {
+          begin();
+        }
+      }
+      answers.stream().filter(Objects::nonNull).forEach(answer -> answer(answer, failure));
+    }
+
+    private static void answer(CompletableFuture<Void> answer, Throwable failure) {
+      if (failure == null) {
+        answer.complete(null);
+      } else {
+        answer.completeExceptionally(unwrapped(failure));
       }
     }
   }
 
-  private void storeUnsaved() {
-    isStoring.set(false);
-    final LeaseTable.Unsaved unsaved;
-    synchronized (this) {
-      unsaved = leases.unsaved();
-    }
-    if (unsaved != null) {
-      try {
-        leases.store(unsaved);
-      } catch (OperationException failure) {
-        LOGGER.debug("storing the leases failed, retrying: {}", failure.getMessage());
-        return;
-      }
-      synchronized (this) {
-        leases.stored(unsaved);
-      }
-    }
+  private static RuntimeException unwrapped(Throwable failure) {
+    final Throwable cause =
+        failure instanceof CompletionException && failure.getCause() != null
+            ? failure.getCause()
+            : failure;
+    return cause instanceof RuntimeException refused ? refused : new IllegalStateException(cause);
   }
 
   private Lease claimed(
@@ -394,7 +489,16 @@ public final class Ipam {
    * @param pool the pool's name; null or empty for any
    * @throws Refusal NOT_FOUND where it is not leased, CONFLICT where an endpoint uses it
    */
-  public synchronized void release(String field, IpAddress address, String pool) {
+  public void release(String field, IpAddress address, String pool) {
+    awaited(
+        change(
+            () -> {
+              releaseLease(field, address, pool);
+              return null;
+            }));
+  }
+
+  private synchronized void releaseLease(String field, IpAddress address, String pool) {
     leases.checkReadable();
     expire();
     final boolean anyPool = pool == null || pool.isEmpty();
@@ -409,7 +513,7 @@ public final class Ipam {
     if (lease.endpointId() != 0) {
       throw Refusal.conflict(field, address + " is in use by " + lease.holder());
     }
-    leases.commit(removal(List.of(address)));
+    store(removal(List.of(address)));
   }
 
   /**
@@ -420,7 +524,9 @@ public final class Ipam {
    */
   public synchronized int expire() {
     final int expired = leases.removeExpired(context.clock().instant());
-    storeLater();
+    if (expired > 0 || leases.unsaved() != null && !isStoring) {
+      storeSoon();
+    }
     return expired;
   }
 

@@ -11,7 +11,8 @@ import java.util.List;
 import java.util.Objects;
 import java.util.Set;
 import java.util.UUID;
-import java.util.concurrent.Executor;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.Function;
 import java.util.function.Supplier;
 
 /** The configuration of {@link Ipam} until {@link #conclude()}; immutable after it. */
@@ -27,7 +28,8 @@ public final class IpamContext {
   private InstantSource clock = InstantSource.system();
   private Supplier<String> uuids = () -> UUID.randomUUID().toString();
   private LeaseStore store = LeaseStore.inMemory();
-  private Executor storing = Runnable::run;
+  private Function<Runnable, CompletableFuture<Void>> storing =
+      write -> CompletableFuture.runAsync(write, Runnable::run);
 
   /** Adds a pool. */
   public IpamContext pool(AddressPool pool) {
@@ -83,10 +85,10 @@ public final class IpamContext {
   }
 
   /**
-   * Sets what stores changes that follow from others, so that their callers do not wait for the
-   * disk; by default the thread that made them does.
+   * Sets what runs writes to the store, one at a time, so that no caller waits for the disk under
+   * the lock; the future completes after the write. By default the thread of the change runs them.
    */
-  public IpamContext storing(Executor value) {
+  public IpamContext storing(Function<Runnable, CompletableFuture<Void>> value) {
     storing = changing(value);
     return this;
   }
@@ -197,7 +199,7 @@ public final class IpamContext {
     return store;
   }
 
-  Executor storing() {
+  Function<Runnable, CompletableFuture<Void>> storing() {
     return storing;
   }
 }

@@ -4,6 +4,7 @@ import agent.types.IpAddress;
 import agent.types.OperationException;
 import agent.types.UnreadableStateException;
 import java.time.Instant;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -16,8 +17,8 @@ import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
 /**
- * The leases by address, and what of them is stored. The caller holds the lock, except for {@link
- * #store(Unsaved)}, which waits for the disk.
+ * The leases by address, what of them is stored, and how the table was before the changes that are
+ * not stored and would be taken back. The caller holds the lock.
  */
 final class LeaseTable {
   private static final Logger LOGGER = LogManager.getLogger(LeaseTable.class);
@@ -26,14 +27,14 @@ final class LeaseTable {
   private final Consumer<IpAddress> onFree;
   private final TreeMap<IpAddress, Lease> leases = new TreeMap<>();
   private final Set<IpAddress> expiring = new HashSet<>();
+  private final ArrayDeque<Before> undone = new ArrayDeque<>();
   private String unreadable;
   private boolean isUnsaved;
+  private boolean hasFollowed;
   private long version;
 
-  /** Guards the store and {@link #storedVersion}. */
-  private final Object storeLock = new Object();
-
-  private long storedVersion;
+  /** What an address had before a change; null where it had no lease. */
+  private record Before(long version, IpAddress address, Lease lease) {}
 
   /**
    * Leases that are to be stored.
@@ -94,22 +95,16 @@ final class LeaseTable {
     return found;
   }
 
-  /** Applies changes of leases; null removes one. Where the store fails nothing changes. */
-  void commit(Map<IpAddress, Lease> change) {
-    final Map<IpAddress, Lease> before = new HashMap<>();
-    change.keySet().forEach(address -> before.put(address, leases.get(address)));
-    change.forEach(this::set);
+  /**
+   * Applies changes of leases; null removes one. They stand once they are stored, and are taken
+   * back by {@link #failed}.
+   */
+  void change(Map<IpAddress, Lease> change) {
     version++;
-    try {
-      store(new Unsaved(version, all()));
-      isUnsaved = false;
-    } catch (RuntimeException e) {
-      before.forEach(this::set);
-      version++;
-      throw e;
-    } finally {
-      reportFree(change.keySet());
-    }
+    change.keySet().forEach(each -> undone.add(new Before(version, each, leases.get(each))));
+    change.forEach(this::set);
+    isUnsaved = true;
+    reportFree(change.keySet());
   }
 
   /**
@@ -117,9 +112,11 @@ final class LeaseTable {
    * #unsaved} has them.
    */
   void follow(Map<IpAddress, Lease> change) {
-    change.forEach(this::set);
     version++;
+    undone.removeIf(before -> change.containsKey(before.address()));
+    change.forEach(this::set);
     isUnsaved = true;
+    hasFollowed = true;
     reportFree(change.keySet());
   }
 
@@ -137,29 +134,36 @@ final class LeaseTable {
     return gone.size();
   }
 
-  /** Returns what {@link #store(Unsaved)} is to store, or null for nothing. */
+  /** Returns the number of changes until now. */
+  long version() {
+    return version;
+  }
+
+  /** Returns what is to be stored, or null for nothing. */
   Unsaved unsaved() {
     return isUnsaved && unreadable == null ? new Unsaved(version, all()) : null;
   }
 
-  /**
-   * Stores leases, unless the store has those of a later change. Any thread may call, without the
-   * lock.
-   *
-   * @throws OperationException where the store fails
-   */
-  void store(Unsaved unsaved) {
-    synchronized (storeLock) {
-      if (unsaved.version() > storedVersion) {
-        store.save(unsaved.leases());
-        storedVersion = unsaved.version();
-      }
+  /** Records that leases are stored. */
+  void stored(Unsaved unsaved) {
+    undone.removeIf(before -> before.version() <= unsaved.version());
+    if (unsaved.version() == version) {
+      isUnsaved = false;
+      hasFollowed = false;
     }
   }
 
-  /** Records that leases are stored. */
-  void stored(Unsaved unsaved) {
-    isUnsaved &= unsaved.version() != version;
+  /** Undoes, the last one first, what was changed and is not stored. */
+  void failed() {
+    final Set<IpAddress> changed = new HashSet<>();
+    while (!undone.isEmpty()) {
+      final Before before = undone.removeLast();
+      set(before.address(), before.lease());
+      changed.add(before.address());
+    }
+    version++;
+    isUnsaved = hasFollowed;
+    reportFree(changed);
   }
 
   private void reportFree(Set<IpAddress> addresses) {

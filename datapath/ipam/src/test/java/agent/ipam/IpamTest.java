@@ -15,9 +15,7 @@ import agent.types.Prefix;
 import agent.types.Refusal;
 import java.time.Duration;
 import java.time.Instant;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Deque;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Optional;
@@ -320,11 +318,12 @@ class IpamTest {
   /** Many endpoints that are deleted at a time wait for one write, and their callers for none. */
   @Test
   void shouldStoreTheReleasesOfManyEndpointsTogether() {
-    final Deque<Runnable> writes = new ArrayDeque<>();
+    final LaterWrites writes = new LaterWrites();
     final Ipam ipam = Ipam.open(context("10.1.0.0/24").storing(writes::add).conclude());
     for (int id = 7; id < 10; id++) {
       ipam.claim("a", IpAddress.parse("10.1.0." + id), id, null, null);
     }
+    writes.runAll();
     store.saved.clear();
     for (int id = 7; id < 10; id++) {
       ipam.releaseEndpoint(id);
@@ -332,7 +331,7 @@ class IpamTest {
     assertEquals(List.of(), ipam.leases());
     assertEquals(List.of(), store.saved);
     assertEquals(1, writes.size());
-    writes.poll().run();
+    writes.runNext();
     assertEquals(List.of(List.of()), store.saved);
     ipam.expire();
     assertEquals(0, writes.size(), "nothing is left to store");
@@ -340,16 +339,17 @@ class IpamTest {
 
   @Test
   void shouldStoreReleasesLaterWhereTheStoreFails() {
-    final Deque<Runnable> writes = new ArrayDeque<>();
+    final LaterWrites writes = new LaterWrites();
     final Ipam ipam = Ipam.open(context("10.1.0.0/24").storing(writes::add).conclude());
     ipam.claim("a", IpAddress.parse("10.1.0.7"), 7, null, null);
+    writes.runAll();
     store.fails = true;
     ipam.releaseEndpoint(7);
-    writes.poll().run();
+    writes.runNext();
     assertEquals(1, store.kept.load().size());
     store.fails = false;
     ipam.expire();
-    writes.poll().run();
+    writes.runNext();
     assertEquals(List.of(), store.kept.load());
   }
 

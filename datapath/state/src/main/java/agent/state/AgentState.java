@@ -1,6 +1,5 @@
 package agent.state;
 
-import agent.conductor.ConductorAgent;
 import agent.conductor.Faults;
 import agent.datapath.manager.spec.PrefilterList;
 import agent.datapath.manager.spec.PrefilterStore;
@@ -29,7 +28,8 @@ import org.apache.logging.log4j.Logger;
 
 /**
  * The state directory of one agent, locked while this is open. It keeps the requested configuration
- * for the next run. A change is durable when the call of its store returns.
+ * for the next run. A change is durable when the call of its store returns, or, within a write that
+ * {@link #store} commits, when that has completed.
  */
 public final class AgentState implements AutoCloseable {
   private static final Logger LOGGER = LogManager.getLogger(AgentState.class);
@@ -49,7 +49,8 @@ public final class AgentState implements AutoCloseable {
   private final NameFile nameFile;
   private final PolicyFile policyFile;
   private final List<StateFolder<?>> folders;
-  private final ConductorAgent store = new ConductorAgent("store", System::nanoTime);
+  private final StoreConductor store =
+      new StoreConductor(System::nanoTime, StoreConductor.syncThreads());
   private boolean isGone; // of the thread that retries
 
   /** Opens the folders. The names of folders and kinds are part of the stored format. */
@@ -91,7 +92,8 @@ public final class AgentState implements AutoCloseable {
         kind,
         codec,
         faults,
-        new WrittenFiles(directory, name));
+        new WrittenFiles(directory, name),
+        store);
   }
 
   /** Opens a state directory as {@link #open(Path, boolean)} does, without a proof of a run. */
@@ -126,10 +128,11 @@ public final class AgentState implements AutoCloseable {
   }
 
   /**
-   * Returns {@code store}, the owner of the disk: it runs writes one after the other, so that their
-   * callers need not wait, and {@link #retry}.
+   * Returns {@code store}, the owner of the disk: it commits writes of the stores together, so that
+   * their callers need not wait, and runs {@link #retry}. A store that is called on another thread
+   * has it make the change, and waits.
    */
-  public ConductorAgent store() {
+  public StoreConductor store() {
     return store;
   }
 

@@ -36,7 +36,6 @@ final class ConfigurationFile implements RuntimeOptionsStore {
 
   @Override
   public void save(List<ChangedValue> changes) {
-    folder.write(NAME, changes);
-    faults.clear(folder.path(NAME).toString());
+    folder.write(NAME, changes, () -> {}, () -> faults.clear(folder.path(NAME).toString()));
   }
 }

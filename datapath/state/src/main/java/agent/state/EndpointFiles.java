@@ -56,6 +56,11 @@ final class EndpointFiles implements EndpointStore {
     files.save(endpoint);
   }
 
+  @Override
+  public boolean isFailing() {
+    return files.isFailing();
+  }
+
   /** Writes the record once more where the last write failed: only this shows whether it can be. */
   @Override
   public void checkWritable(EndpointRecord endpoint) {
@@ -66,7 +71,6 @@ final class EndpointFiles implements EndpointStore {
 
   @Override
   public void remove(int id) {
-    files.remove(id);
-    unreadable.remove(id);
+    files.remove(id, () -> unreadable.remove(id));
   }
 }

@@ -26,10 +26,10 @@ import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
 /**
- * The files of one folder and the only code that changes them. A file is replaced by one rename,
- * its commit point: before it the new content is on the disk under a temporary name, after it the
- * folder is synced. A replacement that fails at any step leaves the file as it was and no temporary
- * file. Links are never followed.
+ * The files of one folder and the only code that changes them; {@link FileGroup} makes the changes.
+ * A file is replaced by one rename, its commit point: before it the new content is on the disk
+ * under a temporary name, after it the folder is synced. A replacement that fails at any step
+ * leaves the file as it was and no temporary file. Links are never followed.
  */
 class FolderFiles {
   private static final Logger LOGGER = LogManager.getLogger(FolderFiles.class);
@@ -157,39 +157,199 @@ class FolderFiles {
   }
 
   /**
-   * Replaces a file, or creates it.
+   * Returns the replacement of a file, or its creation.
    *
    * @param content from the position of each buffer to its limit
    * @param beforeCommit runs when the new content is on the disk, and before the file changes
-   * @throws IOException where it failed; the file is as it was
    */
-  void replace(String name, ByteBuffer[] content, BeforeCommit beforeCommit) throws IOException {
-    final Path file = path(name);
-    final Path unfinished = path(name + UNFINISHED);
-    final Path previous = path(name + PREVIOUS);
-    // Opened first, so that no missing descriptor can prevent the sync after the commit.
-    try (FileChannel directory = FileChannel.open(folder, StandardOpenOption.READ)) {
-      try {
-        writeDurably(unfinished, content);
-        beforeCommit.run();
-        final boolean hasPrevious = keep(file, previous);
-        Files.move(unfinished, file, StandardCopyOption.ATOMIC_MOVE);
-        try {
-          sync(folder, directory);
-        } catch (IOException e) {
-          undo(file, previous, hasPrevious, e);
-          throw e;
-        }
-      } finally {
-        deleteTemporary(unfinished);
-        deleteTemporary(previous);
+  FileChange replacement(String name, ByteBuffer[] content, BeforeCommit beforeCommit) {
+    return new Replacement(name, content, beforeCommit);
+  }
+
+  /**
+   * Returns the removal of a file; one that does not exist is not an error. A directory is moved
+   * aside.
+   *
+   * @param beforeCommit runs before the file is removed, also where there is none
+   */
+  FileChange removal(String name, BeforeCommit beforeCommit) {
+    return new Removal(name, beforeCommit);
+  }
+
+  /**
+   * Returns the change of the name of a file.
+   *
+   * @param beforeCommit runs before the name changes
+   */
+  FileChange renaming(String name, String to, BeforeCommit beforeCommit) {
+    return new Renaming(name, to, beforeCommit);
+  }
+
+  /**
+   * Returns a change that makes durable what a file has, which is written piece by piece.
+   *
+   * @param isNew whether its name may not be durable yet
+   */
+  FileChange contentSync(String name, FileChannel channel, boolean isNew) {
+    return new ContentSync(name, channel, isNew);
+  }
+
+  /** Opens the folder, to sync its names. */
+  FileChannel open() throws IOException {
+    return FileChannel.open(folder, StandardOpenOption.READ);
+  }
+
+  /** Makes the names in the folder durable. */
+  void sync(FileChannel directory) throws IOException {
+    sync(folder, directory);
+  }
+
+  /** The new content is written under a temporary name and takes the place of the file. */
+  private final class Replacement extends FileChange {
+    private final ByteBuffer[] content;
+    private final BeforeCommit beforeCommit;
+    private final Path file;
+    private final Path unfinished;
+    private final Path previous;
+    private FileChannel channel;
+    private boolean hasPrevious;
+
+    private Replacement(String name, ByteBuffer[] content, BeforeCommit beforeCommit) {
+      super(FolderFiles.this, name);
+      this.content = content;
+      this.beforeCommit = beforeCommit;
+      file = path(name);
+      unfinished = path(name + UNFINISHED);
+      previous = path(name + PREVIOUS);
+    }
+
+    @Override
+    boolean isOfContent() {
+      return true;
+    }
+
+    @Override
+    void begin() throws IOException {
+      channel = write(unfinished, content);
+    }
+
+    @Override
+    void sync() throws IOException {
+      FolderFiles.this.sync(unfinished, channel);
+    }
+
+    @Override
+    boolean commit() throws IOException {
+      beforeCommit.run();
+      hasPrevious = keep(file, previous);
+      Files.move(unfinished, file, StandardCopyOption.ATOMIC_MOVE);
+      return true;
+    }
+
+    @Override
+    void undo(IOException reason) {
+      FolderFiles.undo(file, previous, hasPrevious, reason);
+    }
+
+    @Override
+    void end() {
+      if (channel != null) {
+        close(channel);
       }
+      deleteTemporary(unfinished);
+      deleteTemporary(previous);
+    }
+  }
+
+  /** A file is removed; what is refused later is not there any more, and removed once more. */
+  private final class Removal extends FileChange {
+    private final BeforeCommit beforeCommit;
+
+    private Removal(String name, BeforeCommit beforeCommit) {
+      super(FolderFiles.this, name);
+      this.beforeCommit = beforeCommit;
+    }
+
+    @Override
+    boolean isOfNames() {
+      return exists(name());
+    }
+
+    @Override
+    boolean commit() throws IOException {
+      beforeCommit.run();
+      final Path file = path(name());
+      if (!exists(name())) {
+        return false;
+      }
+      if (Files.isDirectory(file, LinkOption.NOFOLLOW_LINKS)) {
+        moveAside(name(), "it is a directory, not a file");
+      } else {
+        Files.deleteIfExists(file);
+      }
+      return true;
+    }
+  }
+
+  /** A file gets another name; where the folder cannot be synced, it has its former one. */
+  private final class Renaming extends FileChange {
+    private final String to;
+    private final BeforeCommit beforeCommit;
+
+    private Renaming(String name, String to, BeforeCommit beforeCommit) {
+      super(FolderFiles.this, name);
+      this.to = to;
+      this.beforeCommit = beforeCommit;
+    }
+
+    @Override
+    boolean commit() throws IOException {
+      beforeCommit.run();
+      Files.move(path(name()), path(to), StandardCopyOption.ATOMIC_MOVE);
+      return true;
+    }
+
+    @Override
+    void undo(IOException reason) {
+      FolderFiles.undo(path(name()), path(to), true, reason);
+    }
+  }
+
+  /** What was added to a file becomes durable. */
+  private final class ContentSync extends FileChange {
+    private final FileChannel channel;
+    private final boolean isNew;
+
+    private ContentSync(String name, FileChannel channel, boolean isNew) {
+      super(FolderFiles.this, name);
+      this.channel = channel;
+      this.isNew = isNew;
+    }
+
+    @Override
+    boolean isOfContent() {
+      return true;
+    }
+
+    @Override
+    boolean isOfNames() {
+      return isNew;
+    }
+
+    @Override
+    void sync() throws IOException {
+      FolderFiles.this.sync(path(name()), channel);
+    }
+
+    @Override
+    boolean commit() {
+      return isNew;
     }
   }
 
   /**
    * Creates a file that is to be written piece by piece, without waiting for the disk: {@link
-   * #sync(Path, FileChannel)} makes what it has durable, and {@link #sync()} its name.
+   * #contentSync} makes durable what it has, and its name.
    *
    * @throws IOException where it failed, or the file is there
    */
@@ -198,24 +358,30 @@ class FolderFiles {
         path(name), Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE), OWNER_ONLY);
   }
 
-  /** Makes the names of all files durable. */
-  void sync() throws IOException {
-    try (FileChannel directory = FileChannel.open(folder, StandardOpenOption.READ)) {
-      sync(folder, directory);
-    }
-  }
-
-  private void writeDurably(Path file, ByteBuffer[] content) throws IOException {
+  /** Writes a new file, which is not synced, and returns its channel. */
+  private static FileChannel write(Path file, ByteBuffer[] content) throws IOException {
     Files.deleteIfExists(file);
-    try (FileChannel channel =
+    final FileChannel channel =
         FileChannel.open(
-            file, Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE), OWNER_ONLY)) {
+            file, Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE), OWNER_ONLY);
+    try {
       for (final ByteBuffer part : content) {
         while (part.hasRemaining()) {
           channel.write(part);
         }
       }
-      sync(file, channel);
+      return channel;
+    } catch (IOException | RuntimeException e) {
+      close(channel);
+      throw e;
+    }
+  }
+
+  private static void close(FileChannel channel) {
+    try {
+      channel.close();
+    } catch (IOException e) {
+      LOGGER.warn("a state file cannot be closed: {}", IoFailure.reason(e));
     }
   }
 
@@ -255,38 +421,6 @@ class FolderFiles {
       Files.deleteIfExists(file);
     } catch (IOException e) {
       LOGGER.warn("temporary file {} cannot be removed: {}", file, IoFailure.reason(e));
-    }
-  }
-
-  /** Removes a file; one that does not exist is not an error. A directory is moved aside. */
-  void delete(String name) throws IOException {
-    final Path file = path(name);
-    if (Files.exists(file, LinkOption.NOFOLLOW_LINKS)) {
-      try (FileChannel directory = FileChannel.open(folder, StandardOpenOption.READ)) {
-        if (Files.isDirectory(file, LinkOption.NOFOLLOW_LINKS)) {
-          moveAside(name, "it is a directory, not a file");
-        } else {
-          Files.deleteIfExists(file);
-        }
-        sync(folder, directory);
-      }
-    }
-  }
-
-  /**
-   * Renames a file.
-   *
-   * @throws IOException where it failed; the file has its name
-   */
-  void rename(String name, String to) throws IOException {
-    try (FileChannel directory = FileChannel.open(folder, StandardOpenOption.READ)) {
-      Files.move(path(name), path(to), StandardCopyOption.ATOMIC_MOVE);
-      try {
-        sync(folder, directory);
-      } catch (IOException e) {
-        undo(path(name), path(to), true, e);
-        throw e;
-      }
     }
   }
 
@@ -332,9 +466,10 @@ class FolderFiles {
    */
   void probe(String suffix, int length) throws IOException {
     final Path file = path(PROBE + suffix + UNFINISHED);
-    try (FileChannel directory = FileChannel.open(folder, StandardOpenOption.READ)) {
-      writeDurably(file, new ByteBuffer[] {ByteBuffer.allocate(length)});
-      sync(folder, directory);
+    try (FileChannel directory = open();
+        FileChannel content = write(file, new ByteBuffer[] {ByteBuffer.allocate(length)})) {
+      sync(file, content);
+      sync(directory);
     } finally {
       Files.deleteIfExists(file);
     }

@@ -206,9 +206,9 @@ final class NameJournal implements AutoCloseable {
   }
 
   private void sync(AddedFile file) throws IOException {
-    folder.files().sync(file.path, file.channel);
-    if (file.isNew) {
-      folder.files().sync();
+    final boolean isNew = file.isNew;
+    folder.sync(file.name, file.channel, isNew);
+    if (isNew) {
       file.isNew = false;
       folder.written().add(file.name);
     }

@@ -139,9 +139,18 @@ final class NumberedFiles<T> {
     folder.write(name(numberOf.applyAsInt(document)), document);
   }
 
-  void remove(int id) {
-    folder.remove(name(id));
-    faults.clear(subject(id));
+  /**
+   * Removes a document.
+   *
+   * @param whenRemoved runs when the removal is durable
+   */
+  void remove(int id, Runnable whenRemoved) {
+    folder.remove(
+        name(id),
+        () -> {
+          faults.clear(subject(id));
+          whenRemoved.run();
+        });
   }
 
   /** Returns whether the last write to the folder failed. */

@@ -143,8 +143,11 @@ final class PolicyFile implements PolicyStore {
   }
 
   @Override
-  public synchronized void save(PolicyState state) {
-    folder.write(NAME, state, () -> folder.delete(COPY));
+  public void save(PolicyState state) {
+    folder.write(NAME, state, () -> folder.delete(COPY), () -> saved(state));
+  }
+
+  private synchronized void saved(PolicyState state) {
     faults.clear(folder.path(NAME).toString());
     uncopied = state;
     final long nowNs = nanoClock.getAsLong();

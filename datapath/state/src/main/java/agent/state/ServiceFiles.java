@@ -193,7 +193,6 @@ final class ServiceFiles implements ServiceStore {
   @Override
   public void remove(int id) {
     batches.remove(id);
-    files.remove(id);
-    recorded.remove(id);
+    files.remove(id, () -> recorded.remove(id));
   }
 }

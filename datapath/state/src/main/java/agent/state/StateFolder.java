@@ -5,7 +5,9 @@ import agent.state.FolderFiles.BeforeCommit;
 import agent.types.IoFailure;
 import agent.types.OperationException;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.attribute.FileTime;
@@ -16,6 +18,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Function;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
@@ -41,15 +44,16 @@ final class StateFolder<T> {
   private final Codec<T> codec;
   private final Faults faults;
   private final WrittenFiles written;
+  private final FileChanges changes;
   private final Map<String, String> unreadable = new ConcurrentHashMap<>();
   private final Set<String> missing = new TreeSet<>(); // of the thread that watches
   private FileTime listed;
   private volatile boolean isFailing;
   private volatile int failedLength;
 
-  /** Opens a folder as the other constructor does, whose files are not missed. */
+  /** Opens a folder as the other constructor does, whose files are not missed, nor in groups. */
   StateFolder(FolderFiles files, String kind, Codec<T> codec, Faults faults) {
-    this(files, kind, codec, faults, WrittenFiles.none());
+    this(files, kind, codec, faults, WrittenFiles.none(), FileChanges.ALONE);
   }
 
   /**
@@ -60,11 +64,19 @@ final class StateFolder<T> {
    * @param codec writes and reads the documents
    * @param faults has the fault of the folder while it cannot be written
    * @param written the names of its files
+   * @param changes makes the changes of its files
    * @throws OperationException where it cannot be created
    */
-  StateFolder(FolderFiles files, String kind, Codec<T> codec, Faults faults, WrittenFiles written) {
+  StateFolder(
+      FolderFiles files,
+      String kind,
+      Codec<T> codec,
+      Faults faults,
+      WrittenFiles written,
+      FileChanges changes) {
     this.files = files;
     this.written = written;
+    this.changes = changes;
     this.kind = kind;
     this.codec = codec;
     this.faults = faults;
@@ -101,42 +113,47 @@ final class StateFolder<T> {
     return DocumentReader.read(StateFile.decode(kind, part), codec::read);
   }
 
-  /** Stores a document as {@link #write(String, Object, BeforeCommit)} does. */
+  /** Stores a document as {@link #write(String, Object, BeforeCommit, Runnable)} does. */
   void write(String name, T document) {
-    write(name, document, () -> {});
+    write(name, document, () -> {}, null);
   }
 
   /**
-   * Stores a document durably.
+   * Stores a document durably; within a write of the store's thread, when that is committed.
    *
    * @param name file name without suffix
    * @param document its content
    * @param beforeCommit runs when the content is on the disk, and before the file has it
+   * @param afterwards runs when the document is durable; null for nothing
    * @throws OperationException where it could not be stored; the previous document is unchanged
    */
-  void write(String name, T document, BeforeCommit beforeCommit) {
+  void write(String name, T document, BeforeCommit beforeCommit, Runnable afterwards) {
     final ByteBuffer[] parts = encode(name, document);
-    final String problem = unreadable.get(name);
-    int length = 0;
+    int bytes = 0;
     for (final ByteBuffer part : parts) {
-      length += part.remaining();
+      bytes += part.remaining();
     }
-    try {
-      files.replace(
-          name + SUFFIX,
-          parts,
-          () -> {
-            beforeCommit.run();
-            if (problem != null) {
-              files.keepAside(name + SUFFIX, problem);
-            }
-          });
-    } catch (IOException e) {
-      throw failed(length, FolderFiles.failure(path(name), "written", e));
-    }
-    written.add(name);
-    unreadable.remove(name);
-    succeeded();
+    final int length = bytes;
+    changes.make(
+        files
+            .replacement(
+                name + SUFFIX,
+                parts,
+                () -> {
+                  beforeCommit.run();
+                  final String problem = unreadable.get(name);
+                  if (problem != null) {
+                    files.keepAside(name + SUFFIX, problem);
+                  }
+                })
+            .then(
+                () -> {
+                  written.add(name);
+                  unreadable.remove(name);
+                  succeeded();
+                },
+                failure -> failed(length, FolderFiles.failure(path(name), "written", failure)))
+            .afterwards(afterwards));
   }
 
   private ByteBuffer[] encode(String name, T document) {
@@ -147,21 +164,29 @@ final class StateFolder<T> {
     }
   }
 
+  /** Removes a document as {@link #remove(String, Runnable)} does. */
+  void remove(String name) {
+    remove(name, () -> {});
+  }
+
   /**
-   * Removes a document durably.
+   * Removes a document durably; within a write of the store's thread, when that is committed.
    *
    * @param name file name without suffix; the file need not exist
+   * @param whenRemoved runs when the removal is durable
    * @throws OperationException where it could not be removed
    */
-  void remove(String name) {
-    try {
-      written.remove(name);
-      files.delete(name + SUFFIX);
-    } catch (IOException e) {
-      throw failed(0, FolderFiles.failure(path(name), "removed", e));
-    }
-    unreadable.remove(name);
-    succeeded();
+  void remove(String name, Runnable whenRemoved) {
+    changes.make(
+        files
+            .removal(name + SUFFIX, () -> written.remove(name))
+            .then(
+                () -> {
+                  unreadable.remove(name);
+                  succeeded();
+                  whenRemoved.run();
+                },
+                failure -> failed(0, FolderFiles.failure(path(name), "removed", failure))));
   }
 
   /**
@@ -171,17 +196,27 @@ final class StateFolder<T> {
    * @throws OperationException where it could not be renamed; it has its name
    */
   void rename(String name, String to) {
-    try {
-      written.remove(name);
-      if (unreadable.containsKey(name) && !files.exists(name + SUFFIX)) {
-        written.add(to);
-      } else {
-        files.rename(name + SUFFIX, to + SUFFIX);
+    final Function<IOException, RuntimeException> refused =
+        failure -> {
+          written.add(name);
+          return failed(0, FolderFiles.failure(path(name), "renamed", failure));
+        };
+    if (unreadable.containsKey(name) && !files.exists(name + SUFFIX)) {
+      try {
+        written.remove(name);
+      } catch (IOException e) {
+        throw refused.apply(e);
       }
-    } catch (IOException e) {
-      written.add(name);
-      throw failed(0, FolderFiles.failure(path(name), "renamed", e));
+      renamed(name, to);
+    } else {
+      changes.make(
+          files
+              .renaming(name + SUFFIX, to + SUFFIX, () -> written.remove(name))
+              .then(() -> renamed(name, to), refused));
     }
+  }
+
+  private void renamed(String name, String to) {
     written.add(to);
     final String problem = unreadable.remove(name);
     if (problem != null) {
@@ -192,13 +227,34 @@ final class StateFolder<T> {
 
   /** Removes a document durably, as a step of another write; keeps one that cannot be read. */
   void delete(String name) throws IOException {
-    final String problem = unreadable.get(name);
-    if (problem != null) {
-      files.keepAside(name + SUFFIX, problem);
-    }
-    written.remove(name);
-    files.delete(name + SUFFIX);
+    make(
+        files.removal(
+            name + SUFFIX,
+            () -> {
+              final String problem = unreadable.get(name);
+              if (problem != null) {
+                files.keepAside(name + SUFFIX, problem);
+              }
+              written.remove(name);
+            }));
     unreadable.remove(name);
+  }
+
+  /**
+   * Makes durable what was added to a document that is written piece by piece.
+   *
+   * @param isNew whether its name may not be durable yet
+   */
+  void sync(String name, FileChannel channel, boolean isNew) throws IOException {
+    make(files.contentSync(name + SUFFIX, channel, isNew));
+  }
+
+  private void make(FileChange change) throws IOException {
+    try {
+      changes.make(change);
+    } catch (UncheckedIOException failed) {
+      throw failed.getCause();
+    }
   }
 
   /**

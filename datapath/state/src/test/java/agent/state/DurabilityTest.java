@@ -73,7 +73,23 @@ class DurabilityTest {
   private void replace(String... parts) throws IOException {
     final ByteBuffer[] content =
         Stream.of(parts).map(StandardCharsets.UTF_8::encode).toArray(ByteBuffer[]::new);
-    files.replace("a.json", content, () -> steps.add("before commit of " + content()));
+    make(files.replacement("a.json", content, () -> steps.add("before commit of " + content())));
+  }
+
+  private static void make(FileChange change) throws IOException {
+    try {
+      FileGroup.makeAlone(change);
+    } catch (UncheckedIOException failure) {
+      throw failure.getCause();
+    }
+  }
+
+  private void remove() throws IOException {
+    make(files.removal("a.json", () -> {}));
+  }
+
+  private void rename() throws IOException {
+    make(files.renaming("a.json", "b.json", () -> {}));
   }
 
   @Test
@@ -100,9 +116,9 @@ class DurabilityTest {
   void shouldSyncTheFolderAfterARemovalAndNotWhereThereIsNothingToRemove() throws Exception {
     replace("old");
     steps.clear();
-    files.delete("a.json");
+    remove();
     assertEquals(List.of("sync folder of "), steps);
-    files.delete("a.json");
+    remove();
     assertEquals(1, steps.size());
   }
 
@@ -111,11 +127,11 @@ class DurabilityTest {
     replace("old");
     steps.clear();
     failing = "folder";
-    assertThrows(IOException.class, () -> files.rename("a.json", "b.json"));
+    assertThrows(IOException.class, this::rename);
     assertEquals("a.json=old", content());
     failing = "";
     steps.clear();
-    files.rename("a.json", "b.json");
+    rename();
     assertEquals(List.of("sync folder of b.json=old"), steps);
   }
 
@@ -150,7 +166,7 @@ class DurabilityTest {
       assertThrows(IOException.class, () -> replace("new"), each);
       assertEquals("a.json=old", content(), each);
     }
-    assertThrows(IOException.class, () -> files.delete("a.json"), "the removal is not durable");
+    assertThrows(IOException.class, this::remove, "the removal is not durable");
   }
 
   /**
@@ -173,8 +189,11 @@ class DurabilityTest {
         assertThrows(
             IOException.class,
             () ->
-                damaged.replace(
-                    "a.json", new ByteBuffer[] {StandardCharsets.UTF_8.encode("new")}, () -> {}));
+                make(
+                    damaged.replacement(
+                        "a.json",
+                        new ByteBuffer[] {StandardCharsets.UTF_8.encode("new")},
+                        () -> {})));
     assertEquals("Input/output error", failure.getMessage());
     assertEquals(1, failure.getSuppressed().length);
     assertEquals("a.json=new", content());
@@ -189,12 +208,13 @@ class DurabilityTest {
         assertThrows(
             IOException.class,
             () ->
-                files.replace(
-                    "a.json",
-                    new ByteBuffer[] {StandardCharsets.UTF_8.encode("new")},
-                    () -> {
-                      throw failure;
-                    })));
+                make(
+                    files.replacement(
+                        "a.json",
+                        new ByteBuffer[] {StandardCharsets.UTF_8.encode("new")},
+                        () -> {
+                          throw failure;
+                        }))));
     assertEquals("a.json=old", content());
   }
 

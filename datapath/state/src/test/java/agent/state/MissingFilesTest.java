@@ -341,7 +341,8 @@ class MissingFilesTest {
             "services",
             new ServiceListCodec(),
             new Faults("fine"),
-            new WrittenFiles(directory, "service-batches"));
+            new WrittenFiles(directory, "service-batches"),
+            FileChanges.ALONE);
     written.write("7-8", List.of(service(7), service(8)));
     written.write("7-8", List.of(service(7), service(8)));
     written.rename("7-8", "8");

@@ -15,7 +15,6 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.RandomAccessFile;
 import java.io.UncheckedIOException;
-import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.FileSystemException;
@@ -435,8 +434,7 @@ class StateFolderTest {
     final FolderFiles files =
         new FolderFiles(path) {
           @Override
-          void replace(String name, ByteBuffer[] content, BeforeCommit beforeCommit)
-              throws IOException {
+          void sync(Path synced, FileChannel channel) throws IOException {
             throw new IOException("No space left on device");
           }
 

@@ -20,7 +20,8 @@ final class StoredServices {
             "services",
             new ServiceListCodec(),
             faults,
-            new WrittenFiles(directory, "service-batches")),
+            new WrittenFiles(directory, "service-batches"),
+            FileChanges.ALONE),
         faults);
   }
 

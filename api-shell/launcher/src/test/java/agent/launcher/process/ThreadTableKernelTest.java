@@ -8,6 +8,7 @@ import agent.client.MonitorClient;
 import agent.contract.monitor.MonitorStream;
 import agent.testkit.KernelTest;
 import agent.testkit.NetworkNamespace;
+import agent.testkit.OtherThread;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.Socket;
@@ -57,6 +58,7 @@ class ThreadTableKernelTest {
 
   private static final String METRICS_ADDRESS = "127.0.0.1";
   private static final int METRICS_PORT = 9964;
+  private static final int CALLERS = 4;
   private static final Duration LONGEST = Duration.ofSeconds(60);
 
   private static final String RULES =
@@ -73,6 +75,7 @@ class ThreadTableKernelTest {
   private static TestNode node;
   private static AgentProcess agent;
   private static TestWorkload client;
+  private static final List<TestWorkload> RELABELLED = new ArrayList<>();
   private static final Set<Row> TABLE = new TreeSet<>();
   private static final Map<String, Set<String>> RUNNING = new TreeMap<>();
 
@@ -119,6 +122,9 @@ class ThreadTableKernelTest {
     start();
     client = node.workload(agent, "client", "app=client");
     final TestWorkload removed = node.workload(agent, "removed", "app=removed");
+    for (int i = 0; i < CALLERS; i++) {
+      RELABELLED.add(node.workload(agent, "caller" + i, "app=caller"));
+    }
     agent.expect(200, "PUT", "/policy", RULES);
     agent.expect(200, "PATCH", "/prefilter", "{\"deny\": [\"203.0.113.0/24\"]}");
     agent.expect(200, "DELETE", "/endpoint/" + removed.id(), null);
@@ -173,12 +179,31 @@ class ThreadTableKernelTest {
     final long pid = agent.proxyPid();
     final long deadline = System.nanoTime() + LONGEST.toNanos();
     do {
+      changeAtATime();
       look(agent.pid(), "agent");
       look(pid, "proxies");
       client.namespace().attempt("dig", "@192.0.2.2", "+tries=1", "+time=1", "www.example.com");
       agent.expect(200, "GET", "/metrics/", null);
       scrape();
     } while (!TABLE.stream().allMatch(Row::isRunning) && System.nanoTime() < deadline);
+  }
+
+  /** Changes different files of the state: those that wait for one share its next sync. */
+  private static void changeAtATime() throws Exception {
+    final List<OtherThread<?>> callers = new ArrayList<>();
+    for (final TestWorkload workload : RELABELLED) {
+      final String labels = "/endpoint/" + workload.id() + "/labels";
+      callers.add(
+          OtherThread.call(
+              () -> {
+                agent.expect(200, "PATCH", labels, "{\"user\": [\"some=label\"]}");
+                agent.expect(200, "PATCH", labels, "{\"user\": []}");
+                return null;
+              }));
+    }
+    for (final OtherThread<?> caller : callers) {
+      caller.result();
+    }
   }
 
   private static void look(long pid, String process) throws IOException {

@@ -19,7 +19,8 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.Executor;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.Function;
 import java.util.function.Supplier;
 
 /**
@@ -86,9 +87,9 @@ public record NodeContexts(
    * Returns the concluded context of leases, which are from the ranges of the node and none of its
    * own addresses.
    *
-   * @param storing runs writes to the store
+   * @param storing runs writes to the store; its future completes when they are durable
    */
-  public IpamContext ipam(LeaseStore store, Executor storing) {
+  public IpamContext ipam(LeaseStore store, Function<Runnable, CompletableFuture<Void>> storing) {
     final FamilyAddressing ipv4 = addressing.ipv4();
     final FamilyAddressing ipv6 = addressing.ipv6();
     final List<Prefix> ranges = new ArrayList<>();

@@ -111,7 +111,8 @@ class NodeContextsTest {
         new NodeAddressing(
             FamilyAddressing.of(IpAddress.parse("10.5.0.2"), RANGE4),
             FamilyAddressing.of(IpAddress.parse("f00d::5:0:2"), RANGE6));
-    final Ipam ipam = Ipam.open(of(inside).ipam(LeaseStore.inMemory(), Runnable::run));
+    final Ipam ipam =
+        Ipam.open(of(inside).ipam(LeaseStore.inMemory(), CompletableFuture::runAsync));
     assertEquals(List.of(RANGE4, RANGE6), ipam.pools().getFirst().cidrs());
     final var given = ipam.allocate(AddressFamily.BOTH, "x", null, false);
     assertEquals("10.5.0.3", given.ipv4().orElseThrow().address().toString());
@@ -123,7 +124,7 @@ class NodeContextsTest {
   @Test
   void shouldKeepLeasesInTheStoreThatItIsGiven() {
     final LeaseStore leases = LeaseStore.inMemory();
-    Ipam.open(of(BOTH).ipam(leases, Runnable::run))
+    Ipam.open(of(BOTH).ipam(leases, CompletableFuture::runAsync))
         .allocate(AddressFamily.IPV4, "kept", null, false);
     assertEquals("kept", leases.load().getFirst().owner());
   }
@@ -131,7 +132,7 @@ class NodeContextsTest {
   @Test
   void shouldGiveLeasesOfTheFamiliesOfTheNode() {
     for (final NodeAddressing one : List.of(ONLY_IPV4, ONLY_IPV6)) {
-      final Ipam ipam = Ipam.open(of(one).ipam(LeaseStore.inMemory(), Runnable::run));
+      final Ipam ipam = Ipam.open(of(one).ipam(LeaseStore.inMemory(), CompletableFuture::runAsync));
       final var given = ipam.allocate(AddressFamily.BOTH, "x", null, false);
       assertEquals(one.ipv4().enabled(), given.ipv4().isPresent());
       assertEquals(one.ipv6().enabled(), given.ipv6().isPresent());

@@ -8,8 +8,8 @@ import agent.endpoint.state.Endpoint;
 import agent.endpoint.state.EndpointDevice;
 import agent.endpoint.state.EndpointJournal;
 import agent.endpoint.state.EndpointRecord;
+import agent.endpoint.state.EndpointRecordWriter;
 import agent.endpoint.state.EndpointState;
-import agent.endpoint.state.EndpointStore;
 import agent.ipcache.Ipcache;
 import agent.node.Devices;
 import agent.node.Devices.Device;
@@ -18,7 +18,6 @@ import agent.node.WorkloadRoutes.WorkloadRoute;
 import agent.types.OperationException;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.Executor;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
@@ -39,8 +38,7 @@ public final class EndpointBuild {
   private final Ipcache ipcache;
   private final Devices devices;
   private final WorkloadRoutes routes;
-  private final EndpointStore store;
-  private final Executor storing;
+  private final EndpointRecordWriter records;
   private final HostInterfaces hostInterfaces;
 
   /**
@@ -50,16 +48,14 @@ public final class EndpointBuild {
    * @param ipcache holds its ipcache entries
    * @param devices finds its interface
    * @param routes holds the routes to it
-   * @param store keeps its record
-   * @param storing runs writes to the store, several at the same time, so that they share a sync
+   * @param records has its record stored
    */
   public record Owners(
       EndpointAttachmentProxy datapath,
       Ipcache ipcache,
       Devices devices,
       WorkloadRoutes routes,
-      EndpointStore store,
-      Executor storing) {}
+      EndpointRecordWriter records) {}
 
   /** Creates a build that uses these owners. */
   public EndpointBuild(
@@ -71,8 +67,7 @@ public final class EndpointBuild {
     ipcache = owners.ipcache();
     devices = owners.devices();
     routes = owners.routes();
-    store = owners.store();
-    storing = owners.storing();
+    records = owners.records();
     hostInterfaces = new HostInterfaces(conductor, datapath, devices, routes);
   }
 
@@ -276,7 +271,6 @@ public final class EndpointBuild {
       return null;
     }
     final EndpointRecord record = endpoint.record();
-    return CompletableFuture.runAsync(() -> store.save(record), storing)
-        .thenRunAsync(() -> endpoint.stored(record), conductor::run);
+    return records.save(record).thenRun(() -> endpoint.stored(record));
   }
 }

@@ -7,9 +7,9 @@ import agent.datapath.manager.spec.EndpointAttachmentProxy.HostInterface;
 import agent.endpoint.state.Endpoint;
 import agent.endpoint.state.EndpointDevice;
 import agent.endpoint.state.EndpointJournal;
+import agent.endpoint.state.EndpointRecordWriter;
 import agent.endpoint.state.EndpointRegistry;
 import agent.endpoint.state.EndpointState;
-import agent.endpoint.state.EndpointStore;
 import agent.ipam.Ipam;
 import agent.ipcache.Ipcache;
 import agent.node.Devices;
@@ -22,7 +22,6 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.Executor;
 import java.util.function.Consumer;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
@@ -38,23 +37,20 @@ public final class EndpointRemoval {
   /**
    * The owners of the resources of an endpoint.
    *
-   * @param store keeps its record
+   * @param records has its record stored
    * @param ipam leases its addresses
    * @param ipcache holds its ipcache entries
    * @param routes holds the routes to it
    * @param devices finds its interface
    * @param datapath holds its programs, links and maps
-   * @param storing runs removals from the store, several at the same time, so that they share a
-   *     sync
    */
   public record Owners(
-      EndpointStore store,
+      EndpointRecordWriter records,
       Ipam ipam,
       Ipcache ipcache,
       WorkloadRoutes routes,
       Devices devices,
-      EndpointAttachmentProxy datapath,
-      Executor storing) {}
+      EndpointAttachmentProxy datapath) {}
 
   private final ConductorAgent conductor;
   private final EndpointRegistry registry;
@@ -129,14 +125,14 @@ public final class EndpointRemoval {
    * the next run of the agent continues it instead of restoring the endpoint.
    */
   private CompletableFuture<?> removeRecord(Endpoint endpoint, List<String> errors) {
-    final int id = endpoint.id();
-    return CompletableFuture.runAsync(() -> owners.store().remove(id), owners.storing())
-        .handleAsync(
+    return owners
+        .records()
+        .remove(endpoint.id())
+        .handle(
             (done, failure) ->
                 failure == null
                     ? CompletableFuture.<Void>completedFuture(null)
-                    : rememberRemoval(endpoint, Answers.unwrapped(failure), errors),
-            conductor::run)
+                    : rememberRemoval(endpoint, Answers.unwrapped(failure), errors))
         .thenCompose(remembered -> remembered);
   }
 

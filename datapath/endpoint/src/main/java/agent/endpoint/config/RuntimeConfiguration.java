@@ -124,9 +124,13 @@ public final class RuntimeConfiguration {
     return enforcement == null ? changed : changed.enforcing(enforcement);
   }
 
-  /** Stores what is asked for from now on; nothing has changed where it throws. */
-  public void want(RuntimeOptions options) {
+  /** Stores what is to be asked for; {@link #want} follows. Any thread may call. */
+  public void store(RuntimeOptions options) {
     store.save(changes(options));
+  }
+
+  /** Sets what is asked for from now on. */
+  public void want(RuntimeOptions options) {
     wanted = options;
   }
 

@@ -4,11 +4,13 @@ import agent.endpoint.state.EndpointAddressing;
 import agent.ipam.Ipam;
 import agent.ipam.Ipam.AddressAllocation;
 import agent.ipam.Ipam.AllocatedAddress;
+import agent.ipam.Ipam.Change;
 import agent.ipam.Lease;
 import agent.types.IpAddress;
 import agent.types.Refusal;
 import java.util.List;
 import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
 import java.util.stream.Stream;
 
 /** Claims the addresses of a new endpoint, all of them or none. */
@@ -85,10 +87,14 @@ public final class AddressClaims {
    *
    * @param endpointId the endpoint
    * @param named the result of {@link #read}
-   * @return the addresses with their pools
+   * @return the addresses with their pools, and when what is claimed is stored
    * @throws Refusal INVALID, CONFLICT or EXHAUSTED; then nothing is claimed
    */
-  public EndpointAddressing choose(int endpointId, EndpointAddressing named) {
+  public Change<EndpointAddressing> choose(int endpointId, EndpointAddressing named) {
+    return ipam.change(() -> chosen(endpointId, named));
+  }
+
+  private EndpointAddressing chosen(int endpointId, EndpointAddressing named) {
     try {
       if (named.ipv4() == null && named.ipv6() == null) {
         checkTimers(named);
@@ -108,11 +114,16 @@ public final class AddressClaims {
    * Called when the record of the endpoint is stored: the next run of the agent claims what this
    * one does not, and a lease never passes to an endpoint that is not stored.
    *
+   * @return completes when the claims are stored
    * @throws Refusal as {@link #choose}; then {@link #undo} is called
    */
-  public void claim(int endpointId, EndpointAddressing chosen) {
-    each(ipam::claim, endpointId, chosen, true);
-    each(ipam::claim, endpointId, chosen, false);
+  public CompletableFuture<Void> claim(int endpointId, EndpointAddressing chosen) {
+    return ipam.change(
+            () -> {
+              each(ipam::claim, endpointId, chosen, true);
+              return each(ipam::claim, endpointId, chosen, false);
+            })
+        .stored();
   }
 
   /**

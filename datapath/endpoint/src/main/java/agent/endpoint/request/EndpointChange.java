@@ -5,9 +5,9 @@ import agent.endpoint.state.Endpoint;
 import agent.endpoint.state.EndpointJournal;
 import agent.endpoint.state.EndpointOptions;
 import agent.endpoint.state.EndpointRecord;
+import agent.endpoint.state.EndpointRecordWriter;
 import agent.endpoint.state.EndpointRegistry;
 import agent.endpoint.state.EndpointState;
-import agent.endpoint.state.EndpointStore;
 import agent.endpoint.state.LabelDerivation;
 import agent.identity.Identity;
 import agent.identity.LabelFilter;
@@ -20,14 +20,14 @@ import java.util.concurrent.CompletableFuture;
 import java.util.function.Function;
 
 /**
- * Checks changes of an endpoint, applies them to it and undoes them. Where the change requires it,
- * the endpoint then waits for its new identity or for its build. Runs on the conductor's thread,
- * within an operation on the endpoint.
+ * Checks changes of an endpoint, has them stored, applies them to it and undoes them. Where the
+ * change requires it, the endpoint then waits for its new identity or for its build. Runs on the
+ * conductor's thread, within an operation on the endpoint.
  */
 public final class EndpointChange {
   private final EndpointRegistry registry;
   private final EndpointJournal journal;
-  private final EndpointStore store;
+  private final EndpointRecordWriter records;
   private final IdentityArrival arrival;
   private final RequestReader reader;
   private final LabelFilter labelFilter;
@@ -57,28 +57,30 @@ public final class EndpointChange {
   public EndpointChange(
       EndpointRegistry registry,
       EndpointJournal journal,
-      EndpointStore store,
+      EndpointRecordWriter records,
       IdentityArrival arrival,
       RequestReader reader,
       LabelFilter labelFilter) {
     this.registry = registry;
     this.journal = journal;
-    this.store = store;
+    this.records = records;
     this.arrival = arrival;
     this.reader = reader;
     this.labelFilter = labelFilter;
   }
 
   /** Applies PATCH of an endpoint. */
-  public Applied modify(Endpoint endpoint, EndpointRequest request, Commit commit) {
+  public CompletableFuture<Applied> modify(
+      Endpoint endpoint, EndpointRequest request, Commit commit) {
     checkMutable(endpoint);
     final EndpointRecord after = reader.modified(endpoint.record(), request);
-    registry.all().forEach(other -> EndpointCreation.checkInterface(after, other));
+    registry.records().forEach(other -> EndpointCreation.checkInterface(after, other));
     return apply(endpoint, after, false, commit);
   }
 
   /** Applies PATCH of the configuration; null does not change the options, or the user labels. */
-  public Applied configure(Endpoint endpoint, Map<String, String> options, List<String> user) {
+  public CompletableFuture<Applied> configure(
+      Endpoint endpoint, Map<String, String> options, List<String> user) {
     checkMutable(endpoint);
     EndpointRecord after = endpoint.record();
     if (options != null) {
@@ -95,7 +97,7 @@ public final class EndpointChange {
   }
 
   /** Applies PATCH of the user labels. */
-  public Applied relabel(Endpoint endpoint, List<String> user) {
+  public CompletableFuture<Applied> relabel(Endpoint endpoint, List<String> user) {
     checkMutable(endpoint);
     return apply(endpoint, withUserLabels(endpoint.record(), "user", user), false, Commit.BY_BUILD);
   }
@@ -119,43 +121,57 @@ public final class EndpointChange {
 
   /**
    * Applies the change to the endpoint, acquires the identity of the new labels, and marks the
-   * endpoint for a build if one is needed. Where it throws, nothing has changed.
+   * endpoint for a build if one is needed. It is stored first, unless the build stores it: then a
+   * store that is known to be out of order refuses the change before the kernel is changed. Where
+   * it fails, nothing has changed.
    */
-  private Applied apply(
+  private CompletableFuture<Applied> apply(
       Endpoint endpoint, EndpointRecord after, boolean buildAlways, Commit commit) {
+    final boolean isRebuilt = buildAlways || !isBuiltAs(endpoint.record(), after);
+    final LabelDerivation labels = LabelDerivation.of(after, labelFilter);
+    if (isSame(labels.identity(), endpoint.identity())) {
+      final EndpointRecord record = after.withIdentity(endpoint.identity().id());
+      return written(endpoint, record, commit == Commit.BY_BUILD && isRebuilt)
+          .thenCompose(
+              done ->
+                  isSame(labels.identity(), endpoint.identity())
+                      ? completed(keepIdentity(endpoint, after, isRebuilt))
+                      : apply(endpoint, after, buildAlways, commit)); // another one has arrived
+    }
+    final CompletableFuture<Identity> next = arrival.ask(labels.identity());
+    final EndpointRecord record = after.withIdentity(IdentityArrival.numberOf(next));
+    return written(endpoint, record, commit == Commit.BY_BUILD)
+        .handle((done, failure) -> failure)
+        .thenCompose(
+            failure -> {
+              if (failure == null) {
+                return completed(changeIdentity(endpoint, after, next, isRebuilt));
+              }
+              arrival.abandon(next);
+              return CompletableFuture.failedFuture(failure);
+            });
+  }
+
+  private static CompletableFuture<Applied> completed(Applied applied) {
+    return CompletableFuture.completedFuture(applied);
+  }
+
+  /** Returns when the record is stored, or may be changed although the build stores it. */
+  private CompletableFuture<Void> written(
+      Endpoint endpoint, EndpointRecord record, boolean isStoredByBuild) {
+    if (!isStoredByBuild) {
+      return records.save(record).thenRun(() -> endpoint.stored(record));
+    }
+    return records.isFailing() && endpoint.storedRecord() != null
+        ? records.checkWritable(endpoint.storedRecord())
+        : CompletableFuture.completedFuture(null);
+  }
+
+  private Applied keepIdentity(Endpoint endpoint, EndpointRecord after, boolean isRebuilt) {
     final EndpointRecord before = endpoint.record();
     final LabelDerivation labels = LabelDerivation.of(after, labelFilter);
-    final boolean isRebuilt = buildAlways || !isBuiltAs(before, after);
-    final boolean keepsIdentity = isSame(labels.identity(), endpoint.identity());
-    final boolean isStoredByBuild = commit == Commit.BY_BUILD && (isRebuilt || !keepsIdentity);
-    if (keepsIdentity) {
-      final boolean isRelabelled = !labels.equals(endpoint.labels());
-      save(endpoint, after.withIdentity(endpoint.identity().id()), isStoredByBuild);
-      keepIdentity(endpoint, isRelabelled, isRebuilt);
-    } else {
-      changeIdentity(endpoint, after, labels, isStoredByBuild);
-    }
-    if (isRebuilt && (endpoint.is(EndpointState.READY) || endpoint.is(EndpointState.NOT_READY))) {
-      journal.note(endpoint, EndpointState.WAITING_TO_REGENERATE, "configuration changed");
-    }
-    return new Applied(before, after);
-  }
-
-  /**
-   * Stores the record, unless the build stores it: then a store that is known to be out of order
-   * refuses the change before the kernel is changed.
-   */
-  private void save(Endpoint endpoint, EndpointRecord record, boolean isStoredByBuild) {
-    if (!isStoredByBuild) {
-      store.save(record);
-      endpoint.stored(record);
-    } else if (endpoint.storedRecord() != null) {
-      store.checkWritable(endpoint.storedRecord());
-    }
-    endpoint.change(record, LabelDerivation.of(record, labelFilter));
-  }
-
-  private void keepIdentity(Endpoint endpoint, boolean isRelabelled, boolean isRebuilt) {
+    final boolean isRelabelled = !labels.equals(endpoint.labels());
+    endpoint.change(after.withIdentity(endpoint.identity().id()), labels);
     if (endpoint.is(EndpointState.WAITING_FOR_IDENTITY)) {
       // The labels match the current identity again: the pending one is released when it arrives.
       endpoint.await(null);
@@ -168,21 +184,29 @@ public final class EndpointChange {
       journal.note(
           endpoint, EndpointState.READY, "identity " + endpoint.identity().id() + " unchanged");
     }
+    return rebuilt(endpoint, new Applied(before, after), isRebuilt);
   }
 
-  private void changeIdentity(
-      Endpoint endpoint, EndpointRecord after, LabelDerivation labels, boolean isStoredByBuild) {
-    final CompletableFuture<Identity> next = arrival.ask(labels.identity());
-    try {
-      save(endpoint, after.withIdentity(IdentityArrival.numberOf(next)), isStoredByBuild);
-    } catch (RuntimeException failure) {
-      arrival.abandon(next);
-      throw failure;
-    }
+  private Applied changeIdentity(
+      Endpoint endpoint,
+      EndpointRecord after,
+      CompletableFuture<Identity> next,
+      boolean isRebuilt) {
+    final EndpointRecord before = endpoint.record();
+    endpoint.change(
+        after.withIdentity(IdentityArrival.numberOf(next)), LabelDerivation.of(after, labelFilter));
     if (!endpoint.is(EndpointState.WAITING_FOR_IDENTITY)) {
       journal.note(endpoint, EndpointState.WAITING_FOR_IDENTITY, "labels changed");
     }
     arrival.await(endpoint, next);
+    return rebuilt(endpoint, new Applied(before, after), isRebuilt);
+  }
+
+  private Applied rebuilt(Endpoint endpoint, Applied applied, boolean isRebuilt) {
+    if (isRebuilt && (endpoint.is(EndpointState.READY) || endpoint.is(EndpointState.NOT_READY))) {
+      journal.note(endpoint, EndpointState.WAITING_TO_REGENERATE, "configuration changed");
+    }
+    return applied;
   }
 
   /**

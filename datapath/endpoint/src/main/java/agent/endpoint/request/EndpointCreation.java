@@ -1,17 +1,19 @@
 package agent.endpoint.request;
 
+import agent.endpoint.build.Answers;
 import agent.endpoint.build.IdentityArrival;
 import agent.endpoint.state.Endpoint;
 import agent.endpoint.state.EndpointAddressing;
 import agent.endpoint.state.EndpointIdentifier;
 import agent.endpoint.state.EndpointJournal;
 import agent.endpoint.state.EndpointRecord;
+import agent.endpoint.state.EndpointRecordWriter;
 import agent.endpoint.state.EndpointRegistry;
-import agent.endpoint.state.EndpointStore;
 import agent.endpoint.state.LabelDerivation;
 import agent.identity.Identity;
 import agent.identity.LabelFilter;
 import agent.ipam.Ipam;
+import agent.ipam.Ipam.Change;
 import agent.ipam.Lease;
 import agent.ipcache.Ipcache;
 import agent.types.IpAddress;
@@ -33,7 +35,7 @@ public final class EndpointCreation {
 
   private final EndpointRegistry registry;
   private final EndpointJournal journal;
-  private final EndpointStore store;
+  private final EndpointRecordWriter records;
   private final RequestReader reader;
   private final LabelFilter labelFilter;
   private final Ipcache ipcache;
@@ -47,7 +49,7 @@ public final class EndpointCreation {
       Collaborators collaborators, RequestReader reader, LabelFilter labelFilter, Ipam ipam) {
     registry = collaborators.registry();
     journal = collaborators.journal();
-    store = collaborators.store();
+    records = collaborators.records();
     arrival = collaborators.arrival();
     ipcache = collaborators.ipcache();
     this.reader = reader;
@@ -60,14 +62,14 @@ public final class EndpointCreation {
    *
    * @param registry the live endpoints
    * @param journal records their transitions
-   * @param store keeps their records
+   * @param records has their records stored
    * @param ipcache holds the addresses of the node, which an endpoint must not use
    * @param arrival acquires their identities
    */
   public record Collaborators(
       EndpointRegistry registry,
       EndpointJournal journal,
-      EndpointStore store,
+      EndpointRecordWriter records,
       Ipcache ipcache,
       IdentityArrival arrival) {}
 
@@ -84,70 +86,117 @@ public final class EndpointCreation {
     obstacle = value;
   }
 
+  /** An endpoint on its way to the store, and what is given back where that fails. */
+  private record Admission(
+      EndpointRecord record,
+      LabelDerivation labels,
+      List<Lease> adopted,
+      CompletableFuture<Identity> identity) {}
+
   /**
-   * Admits an endpoint. It then waits for its identity or for its build.
+   * Admits an endpoint; it then waits for its identity or for its build.
    *
+   * @return completes when the endpoint and its addresses are stored; it is not seen before.
+   *     Exceptionally where they cannot be; then no state has changed
    * @throws Refusal INVALID, CONFLICT or EXHAUSTED, or UNAVAILABLE where the process may not have
    *     another endpoint; then no state has changed
    */
-  public Endpoint admit(EndpointIdentifier path, EndpointRequest request) {
+  public CompletableFuture<Endpoint> admit(EndpointIdentifier path, EndpointRequest request) {
     final int asked = reader.localId(path, request);
     final EndpointRecord draft = reader.created(path, request);
     final LabelDerivation labels = LabelDerivation.of(draft, labelFilter);
     checkFree(path, asked, draft);
     obstacle
-        .apply(registry.count() + 1)
+        .apply(registry.records().size() + 1)
         .ifPresent(
             reason -> {
               throw Refusal.unavailable("id", reason);
             });
     final int id = asked == 0 ? registry.freeId() : asked;
     final List<Lease> adopted = claims.adoptable(draft.addressing());
-    CompletableFuture<Identity> identity = null;
-    EndpointRecord record = draft.withId(id);
-    boolean isStored = false;
     try {
-      record = record.withAddressing(addressing(id, draft));
-      identity = arrival.ask(labels.identity());
-      record = record.withIdentity(IdentityArrival.numberOf(identity));
-      store.save(record);
-      isStored = true;
-      if (!record.configuration().datapath().addressesAreExternal()) {
-        claims.claim(id, record.addressing());
-      }
-      final Endpoint endpoint = journal.begin(record, labels, "created");
-      arrival.await(endpoint, identity);
-      LOGGER.info("endpoint {}: created on {}", id, record.device().name());
-      return endpoint;
+      final Change<EndpointAddressing> addressing = addressing(id, draft);
+      final CompletableFuture<Identity> identity = arrival.ask(labels.identity());
+      final EndpointRecord record =
+          draft
+              .withId(id)
+              .withAddressing(addressing.value())
+              .withIdentity(IdentityArrival.numberOf(identity));
+      return store(new Admission(record, labels, adopted, identity), addressing.stored());
     } catch (RuntimeException failure) {
-      if (identity != null) {
-        arrival.abandon(identity);
-      }
-      if (isStored) {
-        undo(record, labels, adopted, failure);
-      } else {
-        claims.undo(id, adopted);
-      }
+      claims.undo(id, adopted);
       throw failure;
     }
+  }
+
+  private CompletableFuture<Endpoint> store(Admission admission, CompletableFuture<Void> leases) {
+    registry.reserve(admission.record());
+    return records
+        .save(admission.record())
+        .handle((done, failure) -> failure)
+        .thenCompose(
+            failure ->
+                failure == null
+                    ? claim(admission, leases)
+                    : notStored(admission, Answers.unwrapped(failure)));
+  }
+
+  /** Claims the addresses of a stored endpoint, and enters it when the claims are stored. */
+  private CompletableFuture<Endpoint> claim(Admission admission, CompletableFuture<Void> leases) {
+    final EndpointRecord record = admission.record();
+    return records
+        .onConductor(leases)
+        .thenCompose(
+            done ->
+                record.configuration().datapath().addressesAreExternal()
+                    ? leases
+                    : records.onConductor(claims.claim(record.id(), record.addressing())))
+        .handle((done, failure) -> failure)
+        .thenCompose(
+            failure ->
+                failure == null
+                    ? CompletableFuture.completedFuture(entered(admission))
+                    : undo(admission, Answers.unwrapped(failure)));
+  }
+
+  private Endpoint entered(Admission admission) {
+    final EndpointRecord record = admission.record();
+    final Endpoint endpoint = journal.begin(record, admission.labels(), "created");
+    arrival.await(endpoint, admission.identity());
+    LOGGER.info("endpoint {}: created on {}", record.id(), record.device().name());
+    return endpoint;
+  }
+
+  private CompletableFuture<Endpoint> notStored(Admission admission, RuntimeException cause) {
+    arrival.abandon(admission.identity());
+    claims.undo(admission.record().id(), admission.adopted());
+    registry.release(admission.record());
+    return CompletableFuture.failedFuture(cause);
   }
 
   /**
    * Removes the record and gives the addresses back. Where the store refuses that, the endpoint is
    * entered to be removed: the removal is repeated until it has finished.
    */
-  private void undo(
-      EndpointRecord record, LabelDerivation labels, List<Lease> adopted, RuntimeException cause) {
-    try {
-      store.remove(record.id());
-      claims.undo(record.id(), adopted);
-    } catch (RuntimeException failure) {
-      cause.addSuppressed(failure);
-      onLeftOver.accept(journal.begin(record, labels, "refused: " + cause.getMessage()));
-    }
+  private CompletableFuture<Endpoint> undo(Admission admission, RuntimeException cause) {
+    final EndpointRecord record = admission.record();
+    return records
+        .remove(record.id())
+        .handle((done, failure) -> failure)
+        .thenCompose(
+            failure -> {
+              if (failure == null) {
+                return notStored(admission, cause);
+              }
+              arrival.abandon(admission.identity());
+              cause.addSuppressed(Answers.unwrapped(failure));
+              onLeftOver.accept(
+                  journal.begin(record, admission.labels(), "refused: " + cause.getMessage()));
+              return CompletableFuture.failedFuture(cause);
+            });
   }
 
-  private EndpointAddressing addressing(int id, EndpointRecord draft) {
+  private Change<EndpointAddressing> addressing(int id, EndpointRecord draft) {
     if (!draft.configuration().datapath().addressesAreExternal()) {
       return claims.choose(id, draft.addressing());
     }
@@ -155,22 +204,22 @@ public final class EndpointCreation {
       throw Refusal.invalid("addressing", "is missing, but external-ipam requires an address");
     }
     claims.checkTimers(draft.addressing());
-    return draft.addressing();
+    return new Change<>(draft.addressing(), CompletableFuture.completedFuture(null));
   }
 
   private void checkFree(EndpointIdentifier path, int asked, EndpointRecord draft) {
-    if (asked != 0 && registry.find(asked) != null) {
+    if (asked != 0 && registry.isTaken(asked)) {
       throw Refusal.conflict("id", "endpoint " + asked + " already exists");
     }
     if (path.localId() == 0 && path.kind() != EndpointIdentifier.Kind.AGENT_LOCAL) {
       registry
-          .find(path)
+          .idOf(path)
           .ifPresent(
               other -> {
-                throw Refusal.conflict("id", path + " already exists as endpoint " + other.id());
+                throw Refusal.conflict("id", path + " already exists as endpoint " + other);
               });
     }
-    for (final Endpoint other : registry.all()) {
+    for (final EndpointRecord other : registry.records()) {
       checkInterface(draft, other);
       checkAddress("addressing.ipv4", draft.addressing().ipv4(), other);
       checkAddress("addressing.ipv6", draft.addressing().ipv6(), other);
@@ -180,8 +229,7 @@ public final class EndpointCreation {
   }
 
   /** Refuses an interface that another endpoint uses: each would replace the other's programs. */
-  static void checkInterface(EndpointRecord draft, Endpoint other) {
-    final EndpointRecord record = other.record();
+  static void checkInterface(EndpointRecord draft, EndpointRecord record) {
     if (record.id() != draft.id()
         && (record.device().index() == draft.device().index()
             || record.device().name().equals(draft.device().name()))) {
@@ -190,8 +238,8 @@ public final class EndpointCreation {
     }
   }
 
-  private static void checkAddress(String field, IpAddress address, Endpoint other) {
-    final EndpointAddressing used = other.record().addressing();
+  private static void checkAddress(String field, IpAddress address, EndpointRecord other) {
+    final EndpointAddressing used = other.addressing();
     if (address != null && (address.equals(used.ipv4()) || address.equals(used.ipv6()))) {
       throw Refusal.conflict(field, address + " is in use by endpoint " + other.id());
     }

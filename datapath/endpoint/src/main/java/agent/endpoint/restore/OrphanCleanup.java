@@ -4,8 +4,8 @@ import agent.conductor.ConductorAgent;
 import agent.datapath.manager.spec.EndpointAttachmentProxy;
 import agent.endpoint.build.Answers;
 import agent.endpoint.build.HostInterfaces;
-import agent.endpoint.state.Endpoint;
 import agent.endpoint.state.EndpointDevice;
+import agent.endpoint.state.EndpointRecord;
 import agent.endpoint.state.EndpointRegistry;
 import agent.ipam.Ipam;
 import agent.ipam.Lease;
@@ -78,6 +78,10 @@ public final class OrphanCleanup {
       progress.faults().clear(subject);
       return CompletableFuture.completedFuture(List.of());
     }
+    if (registry.isTaken(id)) { // whether an endpoint gets the id is known when it is stored
+      conductor.schedule(pause.toNanos(), () -> remove(id, next(pause)));
+      return CompletableFuture.completedFuture(List.of());
+    }
     return hostInterfaces
         .setDown(id, device -> isOrphan(id, device))
         .thenComposeAsync(errors -> detach(id, errors), conductor::run)
@@ -105,6 +109,9 @@ public final class OrphanCleanup {
     if (!errors.isEmpty() || registry.find(id) != null) {
       return CompletableFuture.completedFuture(errors);
     }
+    if (registry.isTaken(id)) {
+      return CompletableFuture.completedFuture(List.of("an endpoint with its id is being stored"));
+    }
     return datapath
         .detach(id)
         .thenCompose(
@@ -116,8 +123,8 @@ public final class OrphanCleanup {
 
   /** Returns whether no endpoint of the registry is on this interface. */
   private boolean isOrphan(int id, Device device) {
-    for (final Endpoint endpoint : registry.all()) {
-      final EndpointDevice used = endpoint.record().device();
+    for (final EndpointRecord record : registry.records()) {
+      final EndpointDevice used = record.device();
       if (used.index() == device.index() || used.name().equals(device.name())) {
         return false;
       }
@@ -135,7 +142,7 @@ public final class OrphanCleanup {
   private void releaseLeases() {
     final Map<Integer, List<String>> orphans = new HashMap<>();
     for (final Lease lease : ipam.leases()) {
-      if (lease.endpointId() != 0 && registry.find(lease.endpointId()) == null) {
+      if (lease.endpointId() != 0 && !registry.isTaken(lease.endpointId())) {
         orphans
             .computeIfAbsent(lease.endpointId(), id -> new ArrayList<>())
             .add(lease.address().toString());

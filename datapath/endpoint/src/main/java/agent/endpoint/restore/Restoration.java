@@ -145,7 +145,7 @@ public final class Restoration {
         .thenAwait(() -> enforced)
         .thenAwait(() -> remembered)
         .thenAwait(() -> stored.find(datapath, known.join(), conductor, errors))
-        .then(() -> stored.load(errors))
+        .thenAwait(() -> stored.load(errors))
         .thenAwait(
             () -> stored.closeInvalid(datapath, policyMaps, live.ipcache(), conductor, errors))
         .thenAwait(this::keepCidrs)

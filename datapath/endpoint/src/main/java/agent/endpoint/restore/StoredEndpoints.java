@@ -10,8 +10,8 @@ import agent.endpoint.state.Endpoint;
 import agent.endpoint.state.EndpointJournal;
 import agent.endpoint.state.EndpointOptions;
 import agent.endpoint.state.EndpointRecord;
+import agent.endpoint.state.EndpointRecordWriter;
 import agent.endpoint.state.EndpointState;
-import agent.endpoint.state.EndpointStore;
 import agent.endpoint.state.LabelDerivation;
 import agent.endpoint.state.MutableOption;
 import agent.identity.LabelFilter;
@@ -32,7 +32,7 @@ import java.util.concurrent.CompletableFuture;
  * invalid options by the defaults, and restores its identity and addresses.
  */
 public final class StoredEndpoints {
-  private final EndpointStore store;
+  private final EndpointRecordWriter stored;
   private final Ipam ipam;
   private final Devices devices;
   private final EndpointJournal journal;
@@ -61,13 +61,13 @@ public final class StoredEndpoints {
 
   /** Creates a loader that has read nothing yet. */
   public StoredEndpoints(
-      EndpointStore store,
+      EndpointRecordWriter stored,
       Ipam ipam,
       Devices devices,
       EndpointJournal journal,
       IdentityArrival arrival,
       Defaults defaults) {
-    this.store = store;
+    this.stored = stored;
     this.ipam = ipam;
     this.devices = devices;
     this.journal = journal;
@@ -86,8 +86,8 @@ public final class StoredEndpoints {
       Set<Integer> known,
       ConductorAgent conductor,
       List<String> errors) {
-    records = store.load();
-    store.missed(() -> withLeases(known));
+    records = stored.store().load();
+    stored.store().missed(() -> withLeases(known));
     return interfaces.find(records, known, datapath, conductor::run, errors);
   }
 
@@ -101,16 +101,20 @@ public final class StoredEndpoints {
   /**
    * Loads every record; a failure of one adds an error and does not affect the others. {@link
    * #closeInvalid} then closes those that are invalid, and adds those without a usable record.
+   *
+   * @return completes when what has changed is stored
    */
-  void load(List<String> errors) {
+  CompletableFuture<Void> load(List<String> errors) {
+    final List<CompletableFuture<Void>> writes = new ArrayList<>();
     for (final EndpointRecord record : records) {
       try {
-        enter(record, errors);
+        enter(record, writes, errors);
       } catch (RuntimeException failure) {
         errors.add("endpoint " + record.id() + ": " + failure.getMessage());
-        store.invalid(record.id(), String.valueOf(failure.getMessage()));
+        stored.store().invalid(record.id(), String.valueOf(failure.getMessage()));
       }
     }
+    return CompletableFuture.allOf(writes.toArray(CompletableFuture<?>[]::new));
   }
 
   /** Closes what is invalid, and adds the endpoints whose records cannot be used, closed, too. */
@@ -124,7 +128,7 @@ public final class StoredEndpoints {
         new UnreadableEndpoints(
             datapath, policyMaps, ipam, devices, journal, arrival, defaults.labelFilter());
     final CompletableFuture<Void> closed = entered.close(invalid, errors);
-    final Map<Integer, String> unreadable = store.unreadable();
+    final Map<Integer, String> unreadable = stored.store().unreadable();
     if (unreadable.isEmpty()) {
       return closed;
     }
@@ -139,17 +143,18 @@ public final class StoredEndpoints {
     return removed;
   }
 
-  private void enter(EndpointRecord stored, List<String> errors) {
-    final Optional<EndpointRecord> present = interfaces.present(stored);
+  private void enter(
+      EndpointRecord known, List<CompletableFuture<Void>> writes, List<String> errors) {
+    final Optional<EndpointRecord> present = interfaces.present(known);
     if (present.isEmpty()) {
-      removed.add(stored.id());
-      Answers.attempt(errors, () -> store.remove(stored.id())); // or at the next start
-      ipam.releaseEndpoint(stored.id());
+      removed.add(known.id());
+      writes.add(Answers.settled(errors, stored.remove(known.id()))); // or at the next start
+      ipam.releaseEndpoint(known.id());
       return;
     }
     final EndpointRecord found = present.get();
-    if (!found.device().equals(stored.device())) {
-      Answers.attempt(errors, () -> store.save(found)); // or the next start finds it again
+    if (!found.device().equals(known.device())) {
+      writes.add(Answers.settled(errors, stored.save(found))); // or the next start finds it
     }
     final EndpointRecord record = withOptions(found, errors);
     final LabelDerivation labels = LabelDerivation.of(record, defaults.labelFilter());

@@ -27,11 +27,15 @@ public final class EndpointLookup {
 
   /** Returns whether the identifier names the endpoint. */
   public boolean matches(EndpointIdentifier identifier, EndpointSnapshot endpoint) {
-    final ExternalIdentifiers ids = endpoint.externalIdentifiers();
+    return matches(identifier, endpoint.id(), endpoint.externalIdentifiers());
+  }
+
+  /** Returns whether the identifier names an endpoint with this id and these identifiers. */
+  boolean matches(EndpointIdentifier identifier, int id, ExternalIdentifiers ids) {
     final String value = identifier.value();
     return switch (identifier.kind()) {
-      case AGENT_LOCAL -> identifier.localId() == endpoint.id();
-      case AGENT_GLOBAL -> isHere(identifier) && identifier.localId() == endpoint.id();
+      case AGENT_LOCAL -> identifier.localId() == id;
+      case AGENT_GLOBAL -> isHere(identifier) && identifier.localId() == id;
       case CNI_ATTACHMENT_ID -> value.equals(ids.cniAttachmentId());
       case CONTAINER_ID -> !ids.legacyDisabled() && value.equals(ids.containerId());
       case CONTAINER_NAME -> !ids.legacyDisabled() && value.equals(ids.containerName());

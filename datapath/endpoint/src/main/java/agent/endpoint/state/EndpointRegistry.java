@@ -8,6 +8,7 @@ import agent.types.Refusal;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentNavigableMap;
@@ -21,6 +22,7 @@ import java.util.function.Consumer;
  */
 public final class EndpointRegistry {
   private final SortedMap<Integer, Endpoint> live = new TreeMap<>();
+  private final SortedMap<Integer, EndpointRecord> reserved = new TreeMap<>();
   private final ConcurrentNavigableMap<Integer, EndpointSnapshot> published =
       new ConcurrentSkipListMap<>();
   private final EndpointSnapshots snapshots;
@@ -57,15 +59,53 @@ public final class EndpointRegistry {
   public int freeId() {
     for (int i = 1; i <= EndpointIdentifier.MAX_LOCAL_ID; i++) {
       final int id = (lastId + i - 1) % EndpointIdentifier.MAX_LOCAL_ID + 1;
-      if (!live.containsKey(id)) {
+      if (!isTaken(id)) {
         return id;
       }
     }
     throw Refusal.exhausted("id", "all " + EndpointIdentifier.MAX_LOCAL_ID + " ids are in use");
   }
 
+  /**
+   * Keeps the id, the names, the interface and the addresses of a record that is being stored,
+   * until its endpoint is added or the record is released: no other endpoint gets them, and no
+   * reader sees it.
+   */
+  public void reserve(EndpointRecord record) {
+    reserved.put(record.id(), record);
+  }
+
+  /** Forgets a reserved record that could not be stored. */
+  public void release(EndpointRecord record) {
+    reserved.remove(record.id(), record);
+  }
+
+  /** Returns whether a live endpoint or a reserved record has this id. */
+  public boolean isTaken(int id) {
+    return live.containsKey(id) || reserved.containsKey(id);
+  }
+
+  /** Returns the records of the live endpoints, and the reserved ones. */
+  public List<EndpointRecord> records() {
+    final List<EndpointRecord> all = new ArrayList<>(reserved.values());
+    live.values().forEach(endpoint -> all.add(endpoint.record()));
+    return all;
+  }
+
+  /** Returns the id of a live endpoint or a reserved record that the identifier names. */
+  public OptionalInt idOf(EndpointIdentifier identifier) {
+    final Optional<EndpointSnapshot> found = find(identifier);
+    return found.isPresent()
+        ? OptionalInt.of(found.get().id())
+        : reserved.values().stream()
+            .filter(each -> lookup.matches(identifier, each.id(), each.externalIdentifiers()))
+            .mapToInt(EndpointRecord::id)
+            .findFirst();
+  }
+
   /** Adds an endpoint and publishes its snapshot. */
   public void add(Endpoint endpoint) {
+    reserved.remove(endpoint.id());
     live.put(endpoint.id(), endpoint);
     membership++;
     lastId = endpoint.id();
@@ -100,11 +140,6 @@ public final class EndpointRegistry {
    */
   public List<Endpoint> all() {
     return new ArrayList<>(live.values());
-  }
-
-  /** Returns how many live endpoints there are. */
-  public int count() {
-    return live.size();
   }
 
   /** Returns the live endpoint that has this address, or null. */

@@ -7,8 +7,8 @@ import java.util.TreeMap;
 import java.util.function.Supplier;
 
 /**
- * Keeps the records of endpoints across restarts. A change is durable when its call returns; the
- * call throws where it cannot be stored.
+ * Keeps the records of endpoints across restarts. A change is durable when its call returns, or,
+ * where the call is a part of a larger write, with that; the call throws where it cannot be stored.
  */
 public interface EndpointStore {
   /** Returns the records that were saved and not removed, except for {@link #unreadable}. */
@@ -36,6 +36,11 @@ public interface EndpointStore {
    * same time.
    */
   void save(EndpointRecord endpoint);
+
+  /** Returns whether the last write failed, so that {@link #checkWritable} is to be asked. */
+  default boolean isFailing() {
+    return false;
+  }
 
   /**
    * Throws where a record is known not to be storable now, so that a change is refused before it

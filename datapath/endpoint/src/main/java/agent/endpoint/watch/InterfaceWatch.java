@@ -57,6 +57,9 @@ final class InterfaceWatch {
   /** Endpoints of which the datapath is asked whether an interface is still theirs. */
   private final Set<Endpoint> asked = new HashSet<>();
 
+  /** Endpoints whose new interface is being stored. */
+  private final Set<Endpoint> taking = new HashSet<>();
+
   InterfaceWatch(ConductorAgent conductor, EndpointOwners endpoints, NodeSources node) {
     this.conductor = conductor;
     this.endpoints = endpoints;
@@ -141,7 +144,11 @@ final class InterfaceWatch {
       }
     } else if (own.isIndexAndMacOf(byIndex)) {
       if (!own.name().equals(byIndex.name())) {
-        follow(endpoint, own.at(byIndex));
+        if (endpoint.isBusy()) {
+          marked.add(endpoint); // the operation may store a record with the former name
+        } else {
+          follow(endpoint, own.at(byIndex));
+        }
       }
       if (endpoint.isInterfaceLost()) {
         comeBack(endpoint, isChanged);
@@ -164,8 +171,8 @@ final class InterfaceWatch {
   private void lose(Endpoint endpoint, Device byName, boolean isChanged) {
     final EndpointDevice own = endpoint.record().device();
     close(endpoint, own.difference(byName));
-    if (own.isNameAndMacOf(byName) && isWorkloadBehind(byName, own) && take(endpoint, byName)) {
-      comeBack(endpoint, isChanged);
+    if (own.isNameAndMacOf(byName) && isWorkloadBehind(byName, own)) {
+      take(endpoint, byName, isChanged);
     }
   }
 
@@ -268,15 +275,20 @@ final class InterfaceWatch {
   }
 
   private void store(Endpoint endpoint, EndpointRecord changed) {
-    try {
-      endpoints.store().save(changed);
-      endpoint.stored(changed);
-    } catch (RuntimeException failure) {
-      LOGGER.warn(
-          "endpoint {}: storing the changed interface failed: {}",
-          endpoint.id(),
-          failure.getMessage());
-    }
+    endpoints
+        .records()
+        .save(changed)
+        .whenComplete(
+            (done, failure) -> {
+              if (failure == null) {
+                endpoint.stored(changed);
+              } else {
+                LOGGER.warn(
+                    "endpoint {}: storing the changed interface failed: {}",
+                    endpoint.id(),
+                    failure.getCause().getMessage());
+              }
+            });
   }
 
   /** Returns whether the workload's side of the device has the address of the attachment. */
@@ -287,23 +299,38 @@ final class InterfaceWatch {
         .isPresent();
   }
 
-  /** Adopts a new device of the same attachment, which has another index. */
-  private boolean take(Endpoint endpoint, Device device) {
-    final EndpointRecord taken =
-        endpoint.record().withDevice(endpoint.record().device().at(device));
-    try {
-      endpoints.store().save(taken);
-    } catch (RuntimeException failure) {
-      LOGGER.warn(
-          "endpoint {}: storing index {} of interface '{}' failed: {}; retrying",
-          endpoint.id(),
-          device.index(),
-          device.name(),
-          failure.getMessage());
-      return false;
+  /** Adopts a new device of the same attachment, which has another index, once that is stored. */
+  private void take(Endpoint endpoint, Device device, boolean isChanged) {
+    if (endpoint.isBusy()) {
+      marked.add(endpoint); // the operation may store a record with the former index
+      return;
     }
-    endpoint.change(taken, endpoint.labels());
-    return true;
+    if (taking.add(endpoint)) {
+      final EndpointRecord before = endpoint.record();
+      final EndpointRecord taken = before.withDevice(before.device().at(device));
+      endpoints
+          .records()
+          .save(taken)
+          .whenComplete(
+              (done, failure) -> {
+                taking.remove(endpoint);
+                if (failure != null) {
+                  LOGGER.warn(
+                      "endpoint {}: storing index {} of interface '{}' failed: {}; retrying",
+                      endpoint.id(),
+                      device.index(),
+                      device.name(),
+                      failure.getCause().getMessage());
+                } else if (!isWatched(endpoint)
+                    || endpoint.isBusy()
+                    || endpoint.record() != before) {
+                  marked.add(endpoint); // is compared again with what has changed since
+                } else {
+                  endpoint.change(taken, endpoint.labels());
+                  comeBack(endpoint, isChanged);
+                }
+              });
+    }
   }
 
   /**

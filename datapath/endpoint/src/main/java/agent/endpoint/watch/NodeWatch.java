@@ -7,8 +7,8 @@ import agent.datapath.manager.spec.DeviceProxy;
 import agent.datapath.manager.spec.EndpointAttachmentProxy;
 import agent.endpoint.state.Endpoint;
 import agent.endpoint.state.EndpointJournal;
+import agent.endpoint.state.EndpointRecordWriter;
 import agent.endpoint.state.EndpointRegistry;
-import agent.endpoint.state.EndpointStore;
 import agent.ipam.Ipam;
 import agent.ipcache.Ipcache;
 import agent.node.AddressProbes;
@@ -123,7 +123,7 @@ public final class NodeWatch implements NodeEvents.Handler {
    *
    * @param registry the live endpoints
    * @param journal records their transitions and faults
-   * @param store keeps their records
+   * @param records has their records stored
    * @param datapath holds their programs and map entries
    * @param ipcache holds their addresses and those of the node
    * @param ipam leases their addresses
@@ -132,7 +132,7 @@ public final class NodeWatch implements NodeEvents.Handler {
   public record EndpointOwners(
       EndpointRegistry registry,
       EndpointJournal journal,
-      EndpointStore store,
+      EndpointRecordWriter records,
       EndpointAttachmentProxy datapath,
       Ipcache ipcache,
       Ipam ipam,

@@ -83,7 +83,7 @@ class AddressClaimsTest {
             ipv6.address(),
             ipv6.expirationUuid(),
             AddressPool.DEFAULT);
-    assertEquals(named, claims.choose(WEB, named));
+    assertEquals(named, claims.choose(WEB, named).value());
     assertEquals(List.of(ipv4, ipv6), claims.adoptable(named));
     claims.claim(WEB, named);
     assertEquals(WEB, ipam.find(ipv4.address()).orElseThrow().endpointId());
@@ -100,7 +100,7 @@ class AddressClaimsTest {
     final Lease lease = leased(ipv4, "blue");
     final EndpointAddressing named = named(ipv4, lease.address(), lease.expirationUuid(), "blue");
     assertEquals(List.of(lease), claims.adoptable(named));
-    assertEquals(named, claims.choose(WEB, named));
+    assertEquals(named, claims.choose(WEB, named).value());
     claims.claim(WEB, named);
     assertEquals(List.of(lease.address()), ipam.releaseEndpoint(WEB));
   }
@@ -146,7 +146,7 @@ class AddressClaimsTest {
   @ParameterizedTest
   @ValueSource(booleans = {true, false})
   void shouldAllocateFromThePoolThatEitherFamilyNames(boolean ipv4) {
-    final EndpointAddressing chosen = claims.choose(WEB, named(ipv4, null, null, "blue"));
+    final EndpointAddressing chosen = claims.choose(WEB, named(ipv4, null, null, "blue")).value();
     assertEquals("blue", chosen.ipv4PoolName());
     assertEquals("blue", chosen.ipv6PoolName());
     assertTrue(chosen.ipv4().isIpv4());
