@@ -80,8 +80,7 @@ public final class BpfTargetMap implements TargetMap {
 
   @Override
   public int updateStaged() {
-    staged.writeAll();
-    return staged.written();
+    return staged.writeEach();
   }
 
   private int write(DirectBuffer key, DirectBuffer value, long flags) {

@@ -386,6 +386,12 @@ public final class DesiredTable {
     return writtenView;
   }
 
+  /** Notes that a value was written to the map for a row. */
+  void realized(int row, MutableDirectBuffer value) {
+    realization.onWritten(key(row), held(row), value);
+    written(row, value);
+  }
+
   /** Notes what the map holds now for a row. */
   void written(int row, DirectBuffer value) {
     part(row).putBytes(at(row) + KEY + keyBytes, value, 0, valueBytes);

@@ -9,7 +9,8 @@ public interface Realization {
 
   /**
    * Changes the value that the strongest source has for a key into what the map is to hold. Where
-   * its answer for other keys changes, {@link Batch#review} has the table looked through.
+   * its answer for other keys changes, {@link Batch#review} has the table looked through. It does
+   * not depend on what is written: several entries are refined before the first one is.
    */
   default void refine(int source, MutableDirectBuffer key, MutableDirectBuffer value) {}
 

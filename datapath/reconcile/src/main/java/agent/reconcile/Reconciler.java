@@ -400,13 +400,11 @@ public final class Reconciler implements Work {
       final RuntimeException before = refused.before(added, row);
       if (before != null) {
         note(added, row, before);
-      } else if (StagedRows.takes(added)) {
+      } else {
         allowance -= CHANGES_PER_STEP / WRITES_PER_STEP;
         if (staged.add(added, row)) {
           writeStaged();
         }
-      } else {
-        addAlone(added, row);
       }
     }
   }
@@ -429,13 +427,14 @@ public final class Reconciler implements Work {
     if (number > 0) {
       touched.add(written);
       for (int i = 0; i < number; i++) {
-        written.written(staged.row(i), written.wanted(staged.row(i)));
+        written.realized(staged.row(i), written.wanted(staged.row(i)));
       }
     }
     for (; number < size && phase == Phase.ADD; number++) {
       final int row = staged.row(number);
       final RuntimeException before = refused.before(written, row);
       if (before == null) {
+        allowance += CHANGES_PER_STEP / WRITES_PER_STEP; // it was counted when it was staged
         addAlone(written, row);
       } else {
         note(written, row, before);
@@ -462,8 +461,7 @@ public final class Reconciler implements Work {
       return updated.map().failure("update", updated.map().text(updated.key(row)), result);
     }
     touched.add(updated);
-    updated.realization().onWritten(updated.key(row), updated.held(row), value);
-    updated.written(row, value);
+    updated.realized(row, value);
     return null;
   }
 

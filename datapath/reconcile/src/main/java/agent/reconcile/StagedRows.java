@@ -6,11 +6,6 @@ final class StagedRows {
   private DesiredTable table;
   private int size;
 
-  /** Returns whether the entries of a table may be written together: nothing follows one alone. */
-  static boolean takes(DesiredTable table) {
-    return table.realization() == Realization.PLAIN && table.map().batch() > 1;
-  }
-
   /** Returns whether a row of a table can follow those that are staged. */
   boolean isOf(DesiredTable other) {
     return size == 0 || table == other;

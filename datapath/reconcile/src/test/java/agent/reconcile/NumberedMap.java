@@ -29,6 +29,7 @@ final class NumberedMap implements TargetMap {
   private final UnsafeBuffer key = new UnsafeBuffer(new byte[8]);
   private final UnsafeBuffer value = new UnsafeBuffer(new byte[4]);
   boolean isLogged = true;
+  int together = TOGETHER;
   int room = Integer.MAX_VALUE;
   int refused = -1;
   int walkFailure;
@@ -89,11 +90,14 @@ final class NumberedMap implements TargetMap {
 
   @Override
   public int batch() {
-    return TOGETHER;
+    return together;
   }
 
   @Override
   public void stage(DirectBuffer written, DirectBuffer to) {
+    if (together == 1) {
+      return;
+    }
     stagedNumbers[staged] = written.getInt(4);
     stagedValues[staged++] = to.getInt(0);
   }

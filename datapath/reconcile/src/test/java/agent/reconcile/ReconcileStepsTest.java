@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.conductor.Work;
 import agent.conductor.Work.Progress;
+import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -63,6 +64,31 @@ class ReconcileStepsTest {
 
   private void realize(String name, TableChanges changes) {
     bench.reconciler.realize(changes, failure -> bench.answers.add(name));
+  }
+
+  /** A write counts once, whether the map takes several at a time or not. */
+  @Test
+  void shouldWriteAsManyEntriesInAStepOfAMapThatTakesThemOneByOne() {
+    final List<Integer> together = writesBySteps();
+    map.together = 1;
+    assertEquals(together, writesBySteps());
+  }
+
+  private List<Integer> writesBySteps() {
+    final List<Integer> writes = new ArrayList<>();
+    map.takeLog();
+    bench.reconciler.submit(new Rounds(1, MANY, 1, map.together == 1), failure -> {});
+    while (!bench.reconciler.isIdle()) {
+      bench.reconciler.step();
+      writes.add(map.takeLog().size());
+    }
+    bench.change(
+        batch -> {
+          for (int number = 1; number <= MANY; number++) {
+            bench.remove(batch, table, WEAK, number);
+          }
+        });
+    return writes;
   }
 
   @Test

@@ -26,6 +26,8 @@ public final class BatchWriter {
   private final MemorySegment count;
   private final UnsafeBuffer keys;
   private final UnsafeBuffer values;
+  private final UnsafeBuffer key = new UnsafeBuffer(0, 0);
+  private final UnsafeBuffer value = new UnsafeBuffer(0, 0);
   private int size;
   private int done;
   private boolean batches = true;
@@ -90,8 +92,19 @@ public final class BatchWriter {
     return runInBulk(true);
   }
 
-  /** Returns how many entries {@link #writeAll} has written. */
-  public int written() {
+  /**
+   * Writes all added entries in order until one fails, discards them, and notifies the listener of
+   * each one that was written.
+   *
+   * @return how many were written
+   */
+  public int writeEach() {
+    run(true);
+    for (int i = 0; i < done; i++) {
+      key.wrap(keys, i * map.keySize(), map.keySize());
+      value.wrap(values, i * map.copiedValueSize(), map.copiedValueSize());
+      map.writeListener().onUpdate(map, key, value, 0);
+    }
     return done;
   }
 
