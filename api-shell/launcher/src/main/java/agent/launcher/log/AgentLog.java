@@ -1,7 +1,6 @@
 package agent.launcher.log;
 
 import agent.domain.proxy.MessageSink;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
@@ -13,25 +12,14 @@ import org.apache.logging.log4j.core.config.Configuration;
 import org.apache.logging.log4j.core.config.ConfigurationFactory;
 import org.apache.logging.log4j.core.config.Configurator;
 import org.apache.logging.log4j.core.config.LoggerConfig;
-import org.apache.logging.log4j.core.config.builder.api.ConfigurationBuilder;
-import org.apache.logging.log4j.core.config.builder.api.ConfigurationBuilderFactory;
-import org.apache.logging.log4j.core.config.builder.impl.BuiltConfiguration;
-import org.apache.logging.log4j.core.layout.PatternLayout;
+import org.apache.logging.log4j.core.config.status.StatusConfiguration;
 
 /**
  * The log: lines on standard error with a UTC timestamp, and to the log daemon of the node where an
  * option asks for it.
  */
 public final class AgentLog {
-  private static final String LINE = "%d{yyyy-MM-dd'T'HH:mm:ss.SSSX}{UTC} %-5p %c{1}: %m%n%ex{0}";
-
   private static final String CONSOLE = "console";
-
-  /** Set so that Log4j does not query the name service for it, which could delay the start. */
-  private static final String HOST_NAME = "hostName";
-
-  private static final String DEBUG_LINE =
-      "%d{yyyy-MM-dd'T'HH:mm:ss.SSSX}{UTC} %-5p [%t] %c{1}: %m%n%ex";
 
   /** The logger of the agent; all others are those of libraries. */
   private static final String OWN = "agent";
@@ -69,7 +57,7 @@ public final class AgentLog {
       proxies =
           options
               .proxyLog()
-              .map(file -> ProxyLogAppender.open(file, pattern(options)))
+              .map(file -> ProxyLogAppender.open(file, new LineLayout(options.isDetailed())))
               .orElse(null);
     } catch (IllegalArgumentException e) {
       if (syslog != null) {
@@ -105,14 +93,9 @@ public final class AgentLog {
    */
   public static Consumer<Level> forward(MessageSink sink) {
     System.setProperty(JDK_LOG_CONFIGURATION, "/dev/null");
-    final ConfigurationBuilder<BuiltConfiguration> log =
-        ConfigurationBuilderFactory.newConfigurationBuilder();
-    log.setConfigurationName(ForwardingAppender.NAME).setStatusLevel(Level.OFF);
-    log.setShutdownHook("disable");
-    log.add(log.newLogger(OWN, Level.INFO));
-    log.add(log.newRootLogger(Level.WARN));
-    final BuiltConfiguration configuration = log.build(false);
-    configuration.getProperties().put(HOST_NAME, "localhost");
+    new StatusConfiguration().withStatus(Level.OFF).initialize();
+    final LogConfiguration configuration = new LogConfiguration(ForwardingAppender.NAME);
+    configuration.log(OWN, Level.INFO);
     final LoggerContext context = Configurator.initialize(configuration);
     if (context.getConfiguration() != configuration) {
       context.reconfigure(configuration);
@@ -154,34 +137,23 @@ public final class AgentLog {
     }
   }
 
-  private static PatternLayout pattern(LogOptions options) {
-    return PatternLayout.newBuilder()
-        .setCharset(StandardCharsets.UTF_8)
-        .setPattern(options.isDetailed() ? DEBUG_LINE : LINE)
-        .build();
-  }
-
   /**
    * Returns the configuration of the log; stack traces are logged at debug level only, and of
    * libraries nothing below WARN.
    */
   static Configuration configuration(LogOptions options) {
-    final ConfigurationBuilder<BuiltConfiguration> log =
-        ConfigurationBuilderFactory.newConfigurationBuilder();
-    log.setConfigurationName("console").setStatusLevel(Level.ERROR);
-    log.setShutdownHook("disable");
-    log.add(
-        log.newAppender(CONSOLE, "Console")
-            .addAttribute("target", ConsoleAppender.Target.SYSTEM_ERR)
-            .addAttribute("direct", true)
-            .add(
-                log.newLayout("PatternLayout")
-                    .addAttribute("pattern", options.isDetailed() ? DEBUG_LINE : LINE)));
-    log.add(log.newLogger(OWN, options.debug() ? Level.DEBUG : Level.INFO));
-    options.verbosePackages().forEach(prefix -> log.add(log.newLogger(prefix, Level.TRACE)));
-    log.add(log.newRootLogger(Level.WARN).add(log.newAppenderRef(CONSOLE)));
-    final BuiltConfiguration configuration = log.build(false);
-    configuration.getProperties().put(HOST_NAME, "localhost");
+    final LogConfiguration configuration = new LogConfiguration(CONSOLE);
+    configuration.log(OWN, options.debug() ? Level.DEBUG : Level.INFO);
+    options.verbosePackages().forEach(prefix -> configuration.log(prefix, Level.TRACE));
+    final ConsoleAppender console =
+        ConsoleAppender.newBuilder()
+            .setName(CONSOLE)
+            .setTarget(ConsoleAppender.Target.SYSTEM_ERR)
+            .setDirect(true)
+            .setLayout(new LineLayout(options.isDetailed()))
+            .build();
+    configuration.addAppender(console);
+    configuration.getRootLogger().addAppender(console, null, null);
     return configuration;
   }
 }
