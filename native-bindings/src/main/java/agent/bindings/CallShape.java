@@ -9,10 +9,11 @@ import java.lang.invoke.MethodHandle;
 
 /**
  * The shapes of calls of the C library. Linking one more costs the start about 4 ms, so functions
- * share them: an argument that a function does not have is 0, an int is a long, and so is a result.
- * The calling conventions of x86-64 (System V ABI) and AArch64 (AAPCS64) pass the first six of
- * either kind in registers; a function reads those of its own arguments, in the width that they
- * have.
+ * share them: an argument that a function does not have is 0, an int is a long, and so is a result;
+ * where a shape has the other one of a number and an address, a caller passes the address of a
+ * segment that outlives the call, or a number as an address. The calling conventions of x86-64
+ * (System V ABI) and AArch64 (AAPCS64) pass the first six of either kind in registers; a function
+ * reads those of its own arguments, in the width that they have.
  */
 @SuppressWarnings("restricted") // links native functions
 final class CallShape {

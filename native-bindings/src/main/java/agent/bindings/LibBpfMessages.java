@@ -67,7 +67,7 @@ final class LibBpfMessages {
     }
     try (Arena arena = Arena.ofConfined()) {
       final MemorySegment buffer = arena.allocate(MAX_MESSAGE_BYTES);
-      LibC.vsnprintf(buffer, format, arguments);
+      LibC.vsnprintf(arena.allocate(LibC.CALL_STATE), buffer, format, arguments);
       lines.addAll(buffer.getString(0).lines().toList());
     }
     return 0;

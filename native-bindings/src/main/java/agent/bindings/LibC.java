@@ -44,10 +44,7 @@ final class LibC {
           FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_LONG, ADDRESS),
           Linker.Option.captureCallState("errno"),
           Linker.Option.firstVariadicArg(2));
-  private static final MethodHandle GETSOCKOPT =
-      CallShape.link(
-          "getsockopt",
-          FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT, JAVA_INT, ADDRESS, ADDRESS));
+  private static final MethodHandle GETSOCKOPT = CallShape.link("getsockopt", CallShape.OPTION);
   private static final MethodHandle EPOLL_CREATE =
       CallShape.link("epoll_create1", CallShape.NUMBERS);
   private static final MethodHandle EPOLL_CTL = CallShape.link("epoll_ctl", CallShape.OPTION);
@@ -65,7 +62,7 @@ final class LibC {
   private static final MethodHandle CONNECT = CallShape.link("connect", CallShape.ADDRESS_SECOND);
   private static final MethodHandle OPEN = CallShape.link("open", CallShape.ADDRESS_FIRST);
   private static final MethodHandle GETPEERNAME =
-      CallShape.link("getpeername", FunctionDescriptor.of(JAVA_INT, JAVA_INT, ADDRESS, ADDRESS));
+      CallShape.link("getpeername", CallShape.ADDRESS_SECOND);
   private static final MethodHandle SETNS = CallShape.link("setns", CallShape.NUMBERS);
   private static final MethodHandle SYSCALL =
       LINKER.downcallHandle(
@@ -80,10 +77,7 @@ final class LibC {
   private static final MethodHandle CLOCK_GETRES =
       CallShape.link("clock_getres", CallShape.ADDRESS_SECOND);
   private static final MethodHandle RECVFROM = CallShape.link("recvfrom", CallShape.ADDRESS_SECOND);
-  private static final MethodHandle VSNPRINTF =
-      LINKER.downcallHandle(
-          LINKER.defaultLookup().findOrThrow("vsnprintf"),
-          FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_LONG, ADDRESS, ADDRESS));
+  private static final MethodHandle VSNPRINTF = CallShape.link("vsnprintf", CallShape.ADDRESSES);
 
   private LibC() {}
 
@@ -225,7 +219,12 @@ final class LibC {
       MemorySegment value,
       MemorySegment length) {
     try {
-      return result(state, (int) GETSOCKOPT.invokeExact(state, fd, level, option, value, length));
+      return result(
+          state,
+          (int)
+              (long)
+                  GETSOCKOPT.invokeExact(
+                      state, (long) fd, (long) level, (long) option, value, length.address()));
     } catch (Throwable t) {
       throw unexpected(t);
     }
@@ -373,7 +372,12 @@ final class LibC {
 
   static int getpeername(MemorySegment state, int fd, MemorySegment address, MemorySegment length) {
     try {
-      return result(state, (int) GETPEERNAME.invokeExact(state, fd, address, length));
+      return result(
+          state,
+          (int)
+              (long)
+                  GETPEERNAME.invokeExact(
+                      state, (long) fd, address, length.address(), 0L, NULL, NULL));
     } catch (Throwable t) {
       throw unexpected(t);
     }
@@ -472,9 +476,18 @@ final class LibC {
   /**
    * Formats text into the buffer, truncated to its size, and returns the length of the whole text.
    */
-  static int vsnprintf(MemorySegment buffer, MemorySegment format, MemorySegment arguments) {
+  static int vsnprintf(
+      MemorySegment state, MemorySegment buffer, MemorySegment format, MemorySegment arguments) {
     try {
-      return (int) VSNPRINTF.invokeExact(buffer, buffer.byteSize(), format, arguments);
+      return (int)
+          (long)
+              VSNPRINTF.invokeExact(
+                  state,
+                  buffer,
+                  MemorySegment.ofAddress(buffer.byteSize()),
+                  format,
+                  arguments.address(),
+                  NULL);
     } catch (Throwable t) {
       throw unexpected(t);
     }
