@@ -107,7 +107,7 @@ public final class EndpointCreation {
     final LabelDerivation labels = LabelDerivation.of(draft, labelFilter);
     checkFree(path, asked, draft);
     obstacle
-        .apply(registry.records().size() + 1)
+        .apply(registry.count() + 1)
         .ifPresent(
             reason -> {
               throw Refusal.unavailable("id", reason);

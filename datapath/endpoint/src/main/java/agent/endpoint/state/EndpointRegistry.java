@@ -85,6 +85,11 @@ public final class EndpointRegistry {
     return live.containsKey(id) || reserved.containsKey(id);
   }
 
+  /** Returns how many live endpoints and reserved records there are. */
+  public int count() {
+    return live.size() + reserved.size();
+  }
+
   /** Returns the records of the live endpoints, and the reserved ones. */
   public List<EndpointRecord> records() {
     final List<EndpointRecord> all = new ArrayList<>(reserved.values());
