@@ -194,6 +194,12 @@ __global int network_tagged(struct __sk_buff *skb)
 	return network_pass_unjudged(skb, ethertype == bpf_htons(ETH_P_IP) ? FAMILY_IPV4 : FAMILY_IPV6, offset);
 }
 
+/* Returns whether the flow of an entry bypasses the stack in both directions. */
+static __always_inline bool network_passes_stack(const struct conntrack_entry *entry, enum conntrack_side source_side)
+{
+	return entry_bypasses_stack(entry, source_side) && !(entry->flags & CONNTRACK_IN_STACK);
+}
+
 /*
  * Returns whether the entry is of a flow between a local workload and an outside address with a valid forward verdict,
  * and bypasses the stack in the other direction, too. No packet comes from the address of a service.
@@ -201,7 +207,7 @@ __global int network_tagged(struct __sk_buff *skb)
 static __always_inline bool network_may_deliver(const struct conntrack_entry *entry, enum conntrack_side source_side,
 						const struct segment *segment, __u64 now)
 {
-	return likely(entry_bypasses_stack(entry, source_side) && !(entry->flags & CONNTRACK_IN_STACK) &&
+	return likely(network_passes_stack(entry, source_side) &&
 		      (likely(!entry_is_frontend(entry)) || rewrite_applies(entry, source_side)) &&
 		      conntrack_is_current(entry) && !conntrack_is_expired(entry, now) &&
 		      !conntrack_is_reopened(entry->flags, source_side, segment->protocol, segment->tcp_flags));
@@ -249,13 +255,14 @@ __global int network_follow_masquerade(struct __sk_buff *skb, struct conntrack_e
 	const enum conntrack_side side = segment->source_side & 1;
 	const __u32 endpoint_id = conntrack_endpoint(entry, 1 - side);
 	const struct endpoint_entry *endpoint = bpf_map_lookup_elem(&endpoints, &endpoint_id);
+	const __u64 generation = conntrack_generation(entry);
 	const __u32 bytes = skb->len;
 	bool delivers;
 
-	if (!rewrite_applies(entry, side) || masquerade_is_over(entry, now) || !endpoint || !endpoint->ifindex ||
-	    conntrack_is_reopened(entry->flags, side, segment->protocol, segment->tcp_flags))
+	if (!rewrite_applies(entry, side) || masquerade_is_over(entry, generation, now) || !endpoint ||
+	    !endpoint->ifindex || conntrack_is_reopened(entry->flags, side, segment->protocol, segment->tcp_flags))
 		return NETWORK_JUDGE;
-	delivers = network_may_deliver(entry, side, segment, now);
+	delivers = network_passes_stack(entry, side) && generation == READ_ONCE(entry->generation);
 	if (rewrite_quickly(skb, entry, family, segment->protocol))
 		return network_drop(skb, DROP_MALFORMED);
 	network_advance(skb, entry, side, family, segment, endpoint, now);

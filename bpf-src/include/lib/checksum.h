@@ -34,6 +34,14 @@ static __always_inline __u16 checksum_after(__u16 checksum, __u32 gained)
 	return (__u16)~words_fold((__u16)~checksum + gained);
 }
 
+/* The same for a gain of one word, of which the sum has one carry at most. */
+static __always_inline __u16 checksum_after_word(__u16 checksum, __u16 gained)
+{
+	const __u32 sum = (__u16)~checksum + (__u32)gained;
+
+	return (__u16) ~(sum + (sum >> 16));
+}
+
 /* Returns the checksum of a header of which a word has become less by this much. */
 static __always_inline __u16 checksum_add(__u16 checksum, __u16 less)
 {

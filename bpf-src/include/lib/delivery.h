@@ -110,16 +110,19 @@ static __always_inline bool deliver_fits(struct __sk_buff *skb, __u32 ifindex)
 	       !bpf_check_mtu(skb, ifindex, &mtu, 0, BPF_MTU_CHK_SEGS);
 }
 
-/*
- * Sends the packet by a device to the next hop, whose MAC address the kernel resolves. One that is too large passes to
- * the stack, which splits it or sends an ICMP error.
- */
-static __always_inline int deliver_to_neighbour(struct __sk_buff *skb, __u8 family, __u32 ifindex)
+/* Sends a packet that fits the device by it to the next hop, whose MAC address the kernel resolves. */
+static __always_inline int deliver_fitting(struct __sk_buff *skb, __u8 family, __u32 ifindex)
 {
-	if (unlikely(!deliver_fits(skb, ifindex)) || unlikely(!deliver_hop(skb, family)))
+	if (unlikely(!deliver_hop(skb, family)))
 		return ACTION_PASS;
 	packet_set_complete(skb);
 	return (int)bpf_redirect_neigh(ifindex, NULL, 0, 0);
+}
+
+/* The same; a packet that is too large passes to the stack, which splits it or sends an ICMP error. */
+static __always_inline int deliver_to_neighbour(struct __sk_buff *skb, __u8 family, __u32 ifindex)
+{
+	return likely(deliver_fits(skb, ifindex)) ? deliver_fitting(skb, family, ifindex) : ACTION_PASS;
 }
 
 /* Pulls the headers that the delivery rewrites into the linear part of the skb. */

@@ -231,7 +231,8 @@ static __always_inline int endpoint_send_rewritten(struct __sk_buff *skb, const 
 	}
 	if (rewrite_quickly(skb, entry, family, protocol))
 		return action_drop(DROP_MALFORMED);
-	return endpoint_send(skb, endpoint, family, ifindex);
+	metrics_count(METRICS_EGRESS, DROP_NONE, skb->len);
+	return deliver_fitting(skb, family, ifindex);
 }
 
 /* In the place of an action: the packet is one for the slow path, which parses it anew. */

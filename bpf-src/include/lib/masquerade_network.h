@@ -12,11 +12,14 @@
 #include "lib/masquerade.h"
 #include "lib/origin.h"
 
-/* Returns whether the flow of an entry ended, or was of another owner of its addresses. */
-static __always_inline bool masquerade_is_over(const struct conntrack_entry *entry, __u64 now)
+/*
+ * Returns whether the flow of an entry ended, or was of another owner of its addresses. generation: that of its parties
+ * now.
+ */
+static __always_inline bool masquerade_is_over(const struct conntrack_entry *entry, __u64 generation, __u64 now)
 {
 	return conntrack_is_expired(entry, now) ||
-	       (conntrack_generation(entry) ^ READ_ONCE(entry->generation)) >> GENERATION_OWNER_SHIFT;
+	       (generation ^ READ_ONCE(entry->generation)) >> GENERATION_OWNER_SHIFT;
 }
 
 /* Returns whether the tuple outside of a packet's flow cannot be another: its header has no port that can be changed. */
@@ -138,7 +141,8 @@ __global int masquerade_answer(struct __sk_buff *skb, const struct packet *packe
 		return MASQUERADE_NONE;
 	side = packet_conntrack_side(packet) & 1;
 	entry = conntrack_find(packet);
-	if (!entry || !entry_is_masquerade(entry) || !rewrite_applies(entry, side) || masquerade_is_over(entry, now) ||
+	if (!entry || !entry_is_masquerade(entry) || !rewrite_applies(entry, side) ||
+	    masquerade_is_over(entry, conntrack_generation(entry), now) ||
 	    conntrack_is_reopened(READ_ONCE(entry->flags), side, packet->protocol, packet->tcp_flags))
 		return MASQUERADE_NONE;
 	segment = packet_segment(packet);
@@ -178,7 +182,8 @@ __global int masquerade_leaving(struct __sk_buff *skb, const struct packet *pack
 	if (!entry)
 		return MASQUERADE_NONE;
 	if (masquerade_is_met(skb, entry))
-		return masquerade_is_over(entry, now_ns()) ? MASQUERADE_NONE : DROP_TUPLE_IN_USE;
+		return masquerade_is_over(entry, conntrack_generation(entry), now_ns()) ? MASQUERADE_NONE
+											: DROP_TUPLE_IN_USE;
 	if (!entry_is_masqueraded(entry) || !rewrite_applies(entry, packet_conntrack_side(packet) & 1))
 		return MASQUERADE_NONE;
 	if (packet->first_fragment && !fragment_is_known(packet))

@@ -135,12 +135,12 @@ static __always_inline void header_rewrite(const struct __sk_buff *skb, void *ip
 
 	if (family == FAMILY_IPV4) {
 		struct iphdr *ip4 = ip;
-		__u32 gained = rewrite_difference(entry, with);
+		__u16 check = checksum_after_word(ip4->check, rewrite_difference(entry, with));
 
 		__builtin_memcpy(destination ? &ip4->daddr : &ip4->saddr, address, 4);
 		if (header_may_be_split(ip4) && rewrite_ends(entry, with))
-			gained += header_renumber(ip4, datagrams_of(skb));
-		ip4->check = checksum_after(ip4->check, gained);
+			check = checksum_after(check, header_renumber(ip4, datagrams_of(skb)));
+		ip4->check = check;
 	} else {
 		struct ipv6hdr *ip6 = ip;
 
@@ -163,6 +163,11 @@ static __always_inline bool rewrite_in_place(struct __sk_buff *skb, const struct
 	if (data + l4_offset + 2 * sizeof(*ports) > (void *)(long)skb->data_end)
 		return true;
 	old_be = destination ? ports[1] : ports[0];
+	if (port_be && destination)
+		ports[1] = port_be;
+	else if (port_be)
+		ports[0] = port_be;
+	header_rewrite(skb, data + ETH_HLEN, entry, family, with);
 	if (bpf_l4_csum_replace(skb, checksum_offset, 0, rewrite_difference(entry, with),
 				checksum_flags | BPF_F_PSEUDO_HDR))
 		return true;
@@ -171,15 +176,6 @@ static __always_inline bool rewrite_in_place(struct __sk_buff *skb, const struct
 		return true;
 	if (family == FAMILY_IPV6)
 		bpf_csum_update(skb, rewrite_difference(entry, with));
-	data = (void *)(long)skb->data;
-	ports = data + l4_offset;
-	if (data + l4_offset + 2 * sizeof(*ports) > (void *)(long)skb->data_end)
-		return true;
-	if (port_be && destination)
-		ports[1] = port_be;
-	else if (port_be)
-		ports[0] = port_be;
-	header_rewrite(skb, data + ETH_HLEN, entry, family, with);
 	return false;
 }
 
