@@ -412,7 +412,7 @@ static __always_inline int endpoint_judge(struct __sk_buff *skb, const struct en
 			judgement->initiator = conntrack_is_initiator(flags, side) ? PACKET_SOURCE : PACKET_DESTINATION;
 		}
 	}
-	if (hook == METRICS_INGRESS && !old) {
+	if (hook == METRICS_INGRESS && !old && unlikely(address_is_of_proxy(&packet->source, packet->family))) {
 		const int joined = redirect_join(skb, packet, endpoint->endpoint_id, judgement->now);
 
 		if (unlikely(joined != REDIRECT_UNKNOWN))

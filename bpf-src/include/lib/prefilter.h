@@ -206,7 +206,8 @@ static __always_inline int prefilter_judge(struct xdp_md *context)
 	for (int i = 0; i < VLAN_TAGS_MAX; i++) {
 		const struct vlan_tag *tag = header;
 
-		if (likely(!vlan_is_tag(ethertype)))
+		if (likely(ethertype == bpf_htons(ETH_P_IP) || ethertype == bpf_htons(ETH_P_IPV6)) ||
+		    likely(!vlan_is_tag(ethertype)))
 			break;
 		header += sizeof(*tag);
 		if (header > data_end)

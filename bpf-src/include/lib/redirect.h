@@ -315,9 +315,6 @@ __global int redirect_show_client(const struct packet *packet)
 	socket = bpf_map_lookup_elem(&redirect_sockets, &key);
 	if (!socket || socket->server_port_be != packet->destination_port_be)
 		return false;
-	proxy_address(&address, packet->family);
-	if (!address_equals(&address, &packet->source))
-		return false;
 	__builtin_memcpy(&address, socket->server, sizeof(address));
 	if (!address_equals(&address, &packet->destination))
 		return false;
@@ -387,8 +384,8 @@ __global int redirect_open_socket(const struct packet *packet, __u64 now)
 #define REDIRECT_UNKNOWN -1 /* in the place of a drop reason: the packet is of no proxy, or of no client of one */
 
 /*
- * Sets the client's source in the first packet that a proxy's socket sends to an endpoint; returns a drop reason or
- * REDIRECT_UNKNOWN.
+ * Sets the client's source in the first packet that a proxy's socket sends to an endpoint, which comes from the address
+ * of proxies; returns a drop reason or REDIRECT_UNKNOWN.
  */
 __global int redirect_join(struct __sk_buff *skb, const struct packet *packet, __u32 endpoint_id, __u64 now)
 {

@@ -22,6 +22,17 @@ static __always_inline void proxy_address(union address *address, __u8 family)
 		address->words[i] = words[i];
 }
 
+/* Returns whether an address is the one that proxies listen on, and send from. */
+static __always_inline bool address_is_of_proxy(const union address *address, __u8 family)
+{
+	const volatile __u32 *words = (const volatile __u32 *)node_config.gateway6;
+
+	if (family == FAMILY_IPV4)
+		return address->v4 == *(const volatile __be32 *)node_config.gateway4;
+	return !((address->words[0] ^ words[0]) | (address->words[1] ^ words[1]) | (address->words[2] ^ words[2]) |
+		 (address->words[3] ^ words[3]));
+}
+
 /*
  * Returns whether a client has sent its share of datagrams to proxies: these read them from a few sockets, whose memory
  * and time all clients share. A connection has a window of its own.
@@ -59,13 +70,10 @@ static __always_inline bool redirect_has_port(__be16 port_be)
 /* Returns whether the packet is to a proxy itself, where only the programs send packets. */
 __global int redirect_is_addressed(const struct packet *packet)
 {
-	union address address;
-
 	if (!packet || (packet->protocol != IPPROTO_TCP && packet->protocol != IPPROTO_UDP) ||
 	    likely(!redirect_has_port(packet->destination_port_be)))
 		return false;
-	proxy_address(&address, packet->family);
-	return address_equals(&address, &packet->destination);
+	return address_is_of_proxy(&packet->destination, packet->family);
 }
 
 /* Returns the drop reason of a new flow of a workload: that of policy, or that it is to a proxy itself. */

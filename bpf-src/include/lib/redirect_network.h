@@ -28,7 +28,7 @@ static __always_inline bool redirect_is_on(void)
 __global int redirect_may_be_addressed(struct __sk_buff *skb, __u32 family, __u32 ip_offset)
 {
 	__u32 port_offset = ip_offset + offsetof(struct udp_start, destination_port_be);
-	union address address, destination = {};
+	union address destination = {};
 	__be16 port_be;
 	__u8 protocol;
 
@@ -47,8 +47,7 @@ __global int redirect_may_be_addressed(struct __sk_buff *skb, __u32 family, __u3
 			return false;
 		port_offset += IPV6_HEADER_BYTES;
 	}
-	proxy_address(&address, family);
-	if (likely(!address_equals(&address, &destination)))
+	if (likely(!address_is_of_proxy(&destination, family)))
 		return false;
 	if (protocol == IPPROTO_TCP || protocol == IPPROTO_UDP)
 		return !bpf_skb_load_bytes(skb, port_offset, &port_be, sizeof(port_be)) && redirect_has_port(port_be);
