@@ -177,14 +177,28 @@ static __always_inline enum conntrack_side packet6_key(const struct packet *pack
 				 packet->destination_port_be, packet->protocol);
 }
 
-/* Returns the key side of the packet's source. */
-static __always_inline enum conntrack_side packet_conntrack_side(const struct packet *packet)
+/* Returns whether the packet's source is on the high side of its key; inlined where each packet is judged. */
+static __always_inline bool packet_source_is_high(const struct packet *packet)
 {
 	if (packet->family == FAMILY_IPV4)
 		return ((__u64)packet->source.v4 << 16 | packet->source_port_be) >
 		       ((__u64)packet->destination.v4 << 16 | packet->destination_port_be);
 	return tuple6_is_high(&packet->source, &packet->destination, packet->source_port_be,
 			      packet->destination_port_be);
+}
+
+__global int packet_find_side(const struct packet *packet)
+{
+	return packet && packet_source_is_high(packet);
+}
+
+/* Returns the key side of the packet's source. */
+static __always_inline enum conntrack_side packet_conntrack_side(const struct packet *packet)
+{
+	int side = packet_find_side(packet);
+
+	forget_range(side);
+	return side & 1;
 }
 
 __local struct conntrack_entry *conntrack_find(const struct packet *packet)

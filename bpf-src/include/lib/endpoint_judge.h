@@ -349,7 +349,7 @@ static __always_inline int endpoint_judge(struct __sk_buff *skb, const struct en
 	judgement->now = now_ns();
 	judgement->options = endpoint->options;
 	judgement->put_flags = BPF_NOEXIST;
-	judgement->source_side = packet_conntrack_side(packet);
+	judgement->source_side = packet_source_is_high(packet);
 	judgement->initiator = PACKET_SOURCE;
 	judgement->asked = POLICY_NOT_ASKED;
 	judgement->device = 0;
