@@ -174,19 +174,32 @@ static __always_inline bool endpoint_flow_overflows(const struct packet *packet,
 	return flow_usage_open(by_source ? source : destination, flow_table(packet));
 }
 
-/* Fills the entry of a flow that a packet opens. */
-static __always_inline void flow_begin_entry(struct conntrack_entry *entry, const struct packet *packet,
-					     const struct judgement *judgement, enum conntrack_side side)
+/*
+ * Begins an entry in judge_scratch for a flow that a packet opens. side: that of the packet's source in the tuple of the
+ * entry; flags: enum conntrack_flag, of this entry alone.
+ */
+__global int entry_begin(const struct packet *packet, const struct judgement *judgement, __u32 side, __u32 flags)
 {
-	const bool initiator = judgement->initiator == PACKET_SOURCE;
+	struct judge_scratch *memory = scratch();
+	struct conntrack_entry *entry;
+	bool initiator;
 
+	if (!packet || !judgement || !memory)
+		return 0;
+	side &= 1;
+	entry = &memory->entry;
+	initiator = judgement->initiator == PACKET_SOURCE;
 	flow_fill_entry(entry, &judgement->flow, side);
 	entry->flags |= (initiator == (side == CONNTRACK_HIGH) ? CONNTRACK_INITIATOR_HIGH : 0) |
 			conntrack_flags_of(initiator, side, packet->protocol, packet->tcp_flags);
 	if (node_config.enable_nat46)
 		entry->flags |= (judgement->nat46 & NAT46_SOURCE) * nat46_flag(side);
 	entry->expires_ns = conntrack_expiry(judgement, entry->flags, packet->protocol);
+	entry->flags |= flags;
 	conntrack_note_acknowledged(entry, side, packet);
+	if (judgement->translated)
+		entry->service_id = judgement->service_id;
+	return 0;
 }
 
 /* Returns a time as an entry has it. */
@@ -209,16 +222,12 @@ __global int endpoint_open_flow(struct __sk_buff *skb, const struct packet *pack
 	if (!memory)
 		return DROP_CONNTRACK_FULL;
 	entry = &memory->entry;
-	flow_begin_entry(entry, packet, judgement, side);
-	if (judgement->translated) {
-		entry->service_id = judgement->service_id;
+	entry_begin(packet, judgement, side, endpoint_flow_overflows(packet, judgement) ? CONNTRACK_OVERFLOW : 0);
+	if (judgement->translated)
 		entry_set_rewrite(entry, 1 - side, 0, &packet->destination, &judgement->frontend,
 				  judgement->frontend_port_be);
-	} else if (judgement->options & OPTION_CONNTRACK_ACCOUNTING) {
+	else if (judgement->options & OPTION_CONNTRACK_ACCOUNTING)
 		endpoint_count_packet(entry, side, skb->len);
-	}
-	if (endpoint_flow_overflows(packet, judgement))
-		entry->flags |= CONNTRACK_OVERFLOW;
 	entry_set_ways(entry, judgement);
 	if (judgement->masquerades) {
 		entry->opened_at = conntrack_time(judgement->now);

@@ -244,8 +244,7 @@ static __always_inline enum conntrack_side frontend_begin_entry(struct conntrack
 {
 	const enum conntrack_side side = frontend_side(packet, judgement) & 1;
 
-	flow_begin_entry(entry, packet, judgement, side);
-	entry->service_id = judgement->service_id;
+	entry_begin(packet, judgement, side, 0);
 	entry_set_rewrite(entry, side, CONNTRACK_REWRITE_DESTINATION, &judgement->frontend, &packet->destination,
 			  packet->destination_port_be);
 	return side;

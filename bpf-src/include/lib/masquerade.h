@@ -381,7 +381,7 @@ __global int masquerade_prepare(const struct packet *packet, const struct judgem
 	__builtin_memcpy(shown, packet, sizeof(*shown));
 	shown->source = judgement->frontend;
 	side = packet_conntrack_side(shown) & 1;
-	flow_begin_entry(entry, packet, judgement, side);
+	entry_begin(packet, judgement, side, 0);
 	entry->opened_at = conntrack_time(judgement->now);
 	entry_set_rewrite(entry, 1 - side, CONNTRACK_REWRITE_DESTINATION | CONNTRACK_REWRITE_MASQUERADE,
 			  &judgement->frontend, &packet->source, packet->source_port_be);

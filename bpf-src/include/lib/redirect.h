@@ -100,7 +100,7 @@ __global int redirect_open_leg(const struct packet *packet, const struct judgeme
 		return DROP_CONNTRACK_FULL;
 	entry = &memory->entry;
 	side = packet_conntrack_side(&memory->quoted) & 1;
-	flow_begin_entry(entry, packet, judgement, side);
+	entry_begin(packet, judgement, side, 0);
 	entry->flags |= CONNTRACK_PROXIED | (judgement->overflow ? CONNTRACK_OVERFLOW : 0);
 	entry_set_rewrite(entry, 1 - side, 0, &memory->quoted.destination, &packet->destination,
 			  packet->destination_port_be);
@@ -118,7 +118,7 @@ __global int redirect_open_flow(const struct packet *packet, const struct judgem
 		return DROP_CONNTRACK_FULL;
 	entry = &memory->entry;
 	side = packet_conntrack_side(packet) & 1;
-	flow_begin_entry(entry, packet, judgement, side);
+	entry_begin(packet, judgement, side, 0);
 	entry_set_rewrite(entry, side, CONNTRACK_REWRITE_DESTINATION, &packet->destination, &memory->quoted.destination,
 			  memory->quoted.destination_port_be);
 	entry->flags &= ~CONNTRACK_REWRITTEN;

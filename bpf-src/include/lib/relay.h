@@ -145,8 +145,7 @@ __global int relay_prepare(const struct packet *packet, const struct judgement *
 	if (!shown->source.halves[0] && !shown->source.halves[1])
 		return false;
 	side = packet_conntrack_side(shown) & 1;
-	flow_begin_entry(entry, packet, judgement, side);
-	entry->service_id = judgement->service_id;
+	entry_begin(packet, judgement, side, 0);
 	entry_set_rewrite(entry, 1 - side, 0, &packet->destination, &judgement->frontend, judgement->frontend_port_be);
 	entry_set_rewrite_other(entry, &shown->source, &packet->source, packet->source_port_be);
 	if (judgement->overflow)
