@@ -58,12 +58,20 @@ static __always_inline struct judge_scratch *scratch(void)
 	return bpf_map_lookup_elem(&judge_scratch, &index);
 }
 
-/* Rewrites a packet by its entry; returns whether that failed. */
+/* Rewrites an end of a packet by its entry; returns whether that failed. */
+static __always_inline bool packet_rewrite_with(struct __sk_buff *skb, const struct packet *packet,
+						const struct conntrack_entry *entry, enum rewrite_with with)
+{
+	const __u32 protocol = packet->later_fragment ? IPPROTO_NONE : packet->protocol;
+
+	return rewrite_packet(skb, rewrite_end(entry, with), packet->family, protocol | rewrite_kind(entry, with),
+			      packet->l4_offset);
+}
+
 static __always_inline bool packet_rewrite(struct __sk_buff *skb, const struct packet *packet,
 					   const struct conntrack_entry *entry)
 {
-	return rewrite_packet(skb, entry, packet->family, packet->later_fragment ? IPPROTO_NONE : packet->protocol,
-			      packet->l4_offset);
+	return packet_rewrite_with(skb, packet, entry, REWRITE_WITH_END);
 }
 
 /* Rewrites a packet where its entry says so; returns whether that failed. */

@@ -40,25 +40,24 @@ static __always_inline bool quoted_checksum_replace(struct __sk_buff *skb, const
  * What the entry writes as the destination is the source of the quoted packet, which went the other way.
  */
 __global int quoted_rewrite(struct __sk_buff *skb, const struct packet *error, const struct packet *quoted,
-			    const struct conntrack_entry *entry)
+			    const struct conntrack_end *end, __u32 source)
 {
-	if (!error || !quoted || !entry)
+	if (!error || !quoted || !end)
 		return true;
 
 	const __u32 ip_offset = error->l4_offset + ICMP_HEADER_BYTES;
-	const bool source = rewrite_destination(entry);
 	const bool icmp = packet_is_icmp(quoted);
 	const __be16 port_be = source ? quoted->source_port_be : quoted->destination_port_be;
 	const __be16 old_port_be = icmp ? icmp_identifier(quoted) : port_be;
-	__u32 gained = quoted->protocol == IPPROTO_ICMP ? 0 : entry->end.checksum;
-	__u32 sum = entry->end.checksum;
+	__u32 gained = quoted->protocol == IPPROTO_ICMP ? 0 : end->checksum;
+	__u32 sum = end->checksum;
 	__u32 offset = source ? 0 : sizeof(__be16);
 
 	if (icmp)
 		offset = ICMP_IDENTIFIER_OFFSET;
-	if (entry->end.port_be && protocol_has_ports(quoted)) {
-		gained += (__u16)~old_port_be + (__u32)entry->end.port_be;
-		if (word_replace(skb, quoted->l4_offset + offset, old_port_be, entry->end.port_be, &sum))
+	if (end->port_be && protocol_has_ports(quoted)) {
+		gained += (__u16)~old_port_be + (__u32)end->port_be;
+		if (word_replace(skb, quoted->l4_offset + offset, old_port_be, end->port_be, &sum))
 			return true;
 	}
 	if (quoted_checksum_replace(skb, quoted, gained, &sum))
@@ -68,14 +67,14 @@ __global int quoted_rewrite(struct __sk_buff *skb, const struct packet *error, c
 
 		offset = ip_offset + offsetof(struct iphdr, check);
 		if (bpf_skb_load_bytes(skb, offset, &old, sizeof(old)) ||
-		    word_replace(skb, offset, old, checksum_after(old, entry->end.checksum), &sum))
+		    word_replace(skb, offset, old, checksum_after(old, end->checksum), &sum))
 			return true;
 		offset = ip_offset + (source ? offsetof(struct iphdr, saddr) : offsetof(struct iphdr, daddr));
-		if (bpf_skb_store_bytes(skb, offset, entry->end.address, sizeof(__be32), 0))
+		if (bpf_skb_store_bytes(skb, offset, end->address, sizeof(__be32), 0))
 			return true;
 	} else {
 		offset = ip_offset + (source ? offsetof(struct ipv6hdr, saddr) : offsetof(struct ipv6hdr, daddr));
-		if (bpf_skb_store_bytes(skb, offset, entry->end.address, sizeof(entry->end.address), 0))
+		if (bpf_skb_store_bytes(skb, offset, end->address, sizeof(end->address), 0))
 			return true;
 	}
 	return bpf_l4_csum_replace(skb, error->l4_offset + ICMP_CHECKSUM_OFFSET, 0, words_fold(sum), 0);
@@ -86,12 +85,16 @@ __global int quoted_rewrite(struct __sk_buff *skb, const struct packet *error, c
  * the backend comes from the service, one of a router from the router.
  */
 static __always_inline bool error_rewrite_fails(struct __sk_buff *skb, const struct packet *error,
-						const struct packet *quoted, const struct conntrack_entry *entry)
+						const struct packet *quoted, const struct conntrack_entry *entry,
+						enum rewrite_with with)
 {
-	if (quoted_rewrite(skb, error, quoted, entry))
+	const struct conntrack_end *end = rewrite_end(entry, with);
+	const __u32 what = error->protocol | REWRITE_ADDRESS_ONLY | rewrite_kind(entry, with);
+
+	if (quoted_rewrite(skb, error, quoted, end, what & REWRITE_TO_DESTINATION))
 		return true;
-	return (rewrite_destination(entry) || address_equals(&error->source, &quoted->destination)) &&
-	       rewrite_packet(skb, entry, error->family, error->protocol | REWRITE_ADDRESS_ONLY, error->l4_offset);
+	return (what & REWRITE_TO_DESTINATION || address_equals(&error->source, &quoted->destination)) &&
+	       rewrite_packet(skb, end, error->family, what, error->l4_offset);
 }
 
 /* Returns the key side of the sender of an error in the tuple of the quoted packet: of its receiver. */
@@ -120,7 +123,7 @@ static __always_inline bool error_translation_fails(struct __sk_buff *skb, const
 		return false;
 	if (!rewrite_destination(entry) && !source_rewrite_is_due(skb, endpoint, entry, side, hook, peer_id))
 		return false;
-	return error_rewrite_fails(skb, error, &memory->quoted, entry);
+	return error_rewrite_fails(skb, error, &memory->quoted, entry, REWRITE_WITH_END);
 }
 
 /*
@@ -140,7 +143,7 @@ __global int network_error_translation_fails(struct __sk_buff *skb, const struct
 	entry = conntrack_find(&memory->quoted);
 	return entry && !entry_is_relayed(entry) && !conntrack_is_expired(entry, now_ns()) &&
 	       rewrite_applies(entry, side) && rewrite_destination(entry) == destination &&
-	       error_rewrite_fails(skb, error, &memory->quoted, entry);
+	       error_rewrite_fails(skb, error, &memory->quoted, entry, REWRITE_WITH_END);
 }
 
 #endif

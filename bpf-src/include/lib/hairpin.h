@@ -364,7 +364,7 @@ static __always_inline int hairpin_begin(struct __sk_buff *skb, const struct end
 				  &judgement->frontend, judgement->frontend_port_be);
 		return packet_rewrite(skb, packet, entry) ? action_drop(DROP_MALFORMED) : hairpin_refuse(way);
 	}
-	if (packet_rewrite(skb, packet, rewrite_other(entry) ?: entry))
+	if (packet_rewrite_with(skb, packet, entry, REWRITE_WITH_OTHER))
 		return action_drop(DROP_MALFORMED);
 	return hairpin_forward(skb, endpoint, way, packet->family);
 }

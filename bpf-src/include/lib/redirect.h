@@ -181,26 +181,9 @@ __global int redirect_renew_leg(const struct packet *packet, const struct conntr
 	return 0;
 }
 
-/* Returns an entry that rewrites what the server sends, or NULL; it is valid until the next entry is prepared. */
-static __always_inline struct conntrack_entry *redirect_of_server(const struct conntrack_entry *entry)
-{
-	struct judge_scratch *memory = scratch();
-	struct conntrack_entry *other;
-
-	if (!memory)
-		return NULL;
-	if (!entry->other.port_be)
-		return NULL; /* no socket of the proxy continues the flow yet */
-	other = &memory->entry;
-	other->flags = entry->flags;
-	other->rewrite = CONNTRACK_REWRITE_DESTINATION;
-	other->end = entry->other;
-	return other;
-}
-
 /*
- * With a drop reason: the caller is to call translation_tell() with the entry of the packet, or with that of
- * judge_scratch. The functions here do not, since the call chain has no room for both.
+ * With a drop reason: the caller is to call translation_tell() with the end of the entry, or with its other end. The
+ * functions here do not, since the call chain has no room for both.
  */
 #define REDIRECT_TELLS 0x100
 #define REDIRECT_TELLS_SOCKET 0x200
@@ -221,15 +204,11 @@ static __always_inline __u64 redirect_stamp(__u64 now)
 __global int redirect_follow_server(struct __sk_buff *skb, const struct packet *packet, struct conntrack_entry *entry,
 				    __u64 now)
 {
-	struct conntrack_entry *other;
 	struct segment segment;
 
-	if (!packet || !entry)
+	if (!packet || !entry || !entry->other.port_be) /* no socket of the proxy continues the flow yet */
 		return DROP_NO_PROXY;
-	other = redirect_of_server(entry);
-	if (!other)
-		return DROP_NO_PROXY;
-	if (packet_rewrite(skb, packet, other))
+	if (packet_rewrite_with(skb, packet, entry, REWRITE_WITH_OTHER))
 		return DROP_MALFORMED;
 	segment = packet_segment(packet);
 	segment.tcp_flags &= ~(TCP_FIN | TCP_RST);

@@ -42,30 +42,11 @@ static __always_inline void entry_set_rewrite_other(struct conntrack_entry *entr
 	conntrack_set_end(&entry->other, from, to, port_be);
 }
 
-/* Returns an entry that rewrites the other address, or NULL; it is valid until the next entry is prepared. */
-static __always_inline struct conntrack_entry *rewrite_other(const struct conntrack_entry *entry)
-{
-	struct judge_scratch *memory = scratch();
-	struct conntrack_entry *other;
-
-	if (!memory)
-		return NULL;
-	other = &memory->entry;
-	other->flags = entry->flags;
-	other->rewrite = (entry->rewrite ^ CONNTRACK_REWRITE_DESTINATION) & ~CONNTRACK_REWRITE_BOTH;
-	other->end = entry->other;
-	return other;
-}
-
 /* Rewrites both addresses of a packet by its entry; returns whether that failed. */
 __global int relay_rewrite(struct __sk_buff *skb, const struct packet *packet, const struct conntrack_entry *entry)
 {
-	const struct conntrack_entry *other;
-
-	if (!packet || !entry)
-		return true;
-	other = rewrite_other(entry);
-	return !other || packet_rewrite(skb, packet, entry) || packet_rewrite(skb, packet, other);
+	return !packet || !entry || packet_rewrite(skb, packet, entry) ||
+	       packet_rewrite_with(skb, packet, entry, REWRITE_WITH_OTHER);
 }
 
 /* Numbers a packet of which the entry rewrites both addresses; returns whether it failed. */
@@ -89,14 +70,11 @@ static __always_inline bool relay_rewrite_quickly(struct __sk_buff *skb, const s
 /* The same for an ICMP error about a packet of its flow, which judge_scratch has. */
 __global int relay_rewrite_error(struct __sk_buff *skb, const struct packet *error, const struct conntrack_entry *entry)
 {
-	struct judge_scratch *memory = scratch();
-	const struct conntrack_entry *other;
+	const struct judge_scratch *memory = scratch();
 
-	if (!error || !entry || !memory)
-		return true;
-	other = rewrite_other(entry);
-	return !other || error_rewrite_fails(skb, error, &memory->quoted, entry) ||
-	       error_rewrite_fails(skb, error, &memory->quoted, other);
+	return !error || !entry || !memory ||
+	       error_rewrite_fails(skb, error, &memory->quoted, entry, REWRITE_WITH_END) ||
+	       error_rewrite_fails(skb, error, &memory->quoted, entry, REWRITE_WITH_OTHER);
 }
 
 /* Returns the device of the network by which packets of a traffic class to an address leave, or 0. */

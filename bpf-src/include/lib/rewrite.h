@@ -14,7 +14,16 @@
 #define ICMP_CHECKSUM_OFFSET 2
 #define ICMP_IDENTIFIER_OFFSET 4
 
-#define REWRITE_ADDRESS_ONLY 0x100 /* with a protocol */
+/* With a protocol: what of a packet with it is rewritten. */
+#define REWRITE_ADDRESS_ONLY 0x100
+#define REWRITE_TO_DESTINATION 0x200 /* else the source */
+#define REWRITE_IDENTIFIER 0x400     /* that of an echo, as the port of others */
+
+/* Which of the two ends of an entry a packet gets. */
+enum rewrite_with {
+	REWRITE_WITH_END = 0,
+	REWRITE_WITH_OTHER = 1,
+};
 
 /* Returns whether the entry rewrites the packets of this side. */
 static __always_inline bool rewrite_applies(const struct conntrack_entry *entry, enum conntrack_side source_side)
@@ -67,11 +76,31 @@ static __always_inline __u32 rewrite_destination(const struct conntrack_entry *e
 	return entry->rewrite & CONNTRACK_REWRITE_DESTINATION;
 }
 
-static __always_inline int rewrite_port(struct __sk_buff *skb, const struct conntrack_entry *entry, __u32 l4_offset,
+static __always_inline const struct conntrack_end *rewrite_end(const struct conntrack_entry *entry,
+							       enum rewrite_with with)
+{
+	return with == REWRITE_WITH_OTHER ? &entry->other : &entry->end;
+}
+
+/* Returns 1 where a packet gets the end as its destination, else 0. The other end of a relayed flow is the source then. */
+static __always_inline __u32 rewrite_is_destination(const struct conntrack_entry *entry, enum rewrite_with with)
+{
+	const bool destination = rewrite_destination(entry);
+
+	return with == REWRITE_WITH_OTHER ? destination != !!(entry->rewrite & CONNTRACK_REWRITE_BOTH) : destination;
+}
+
+/* Returns what rewrite_packet() has to know of an entry, but for the end. */
+static __always_inline __u32 rewrite_kind(const struct conntrack_entry *entry, enum rewrite_with with)
+{
+	return (rewrite_is_destination(entry, with) ? REWRITE_TO_DESTINATION : 0) |
+	       (entry->rewrite & CONNTRACK_REWRITE_MASQUERADE ? REWRITE_IDENTIFIER : 0);
+}
+
+static __always_inline int rewrite_port(struct __sk_buff *skb, __be16 port_be, __u32 destination, __u32 l4_offset,
 					__u32 checksum_offset, __u32 checksum_flags)
 {
-	const __be16 port_be = entry->end.port_be;
-	const __u32 offset = l4_offset + rewrite_destination(entry) * sizeof(port_be); /* the source port is first */
+	const __u32 offset = l4_offset + destination * sizeof(port_be); /* the source port is first */
 	__be16 old_be;
 
 	return bpf_skb_load_bytes(skb, offset, &old_be, sizeof(old_be)) ||
@@ -80,11 +109,9 @@ static __always_inline int rewrite_port(struct __sk_buff *skb, const struct conn
 }
 
 /* Rewrites the identifier of an echo of a masqueraded flow. */
-static __always_inline int rewrite_identifier(struct __sk_buff *skb, const struct conntrack_entry *entry,
-					      __u32 l4_offset)
+static __always_inline int rewrite_identifier(struct __sk_buff *skb, __be16 identifier_be, __u32 l4_offset)
 {
 	const __u32 offset = l4_offset + ICMP_IDENTIFIER_OFFSET;
-	const __be16 identifier_be = entry->end.port_be;
 	__be16 old_be;
 
 	return bpf_skb_load_bytes(skb, offset, &old_be, sizeof(old_be)) ||
@@ -93,43 +120,42 @@ static __always_inline int rewrite_identifier(struct __sk_buff *skb, const struc
 }
 
 /*
- * Rewrites a packet; returns whether it failed. protocol: IPPROTO_NONE where the packet has no L4 header, and with
- * REWRITE_ADDRESS_ONLY where the header has no port of the flow. The checksum
- * difference of the address is applied as it is in the entry; the kernel applies it to a checksum that is still to be
+ * Rewrites an end of a packet; returns whether it failed. what: the protocol, IPPROTO_NONE where the packet has no L4
+ * header, with rewrite_kind(), and with REWRITE_ADDRESS_ONLY where the header has no port of the flow. The checksum
+ * difference of the address is applied as it is in the end; the kernel applies it to a checksum that is still to be
  * completed, too (RFC 1624).
  *
  * A device's checksum of the whole packet (CHECKSUM_COMPLETE) decreases by the difference with the L4 checksum: the
  * kernel assumes that the address and a header checksum cancel each other out. IPv6 has no header checksum.
  */
-__global int rewrite_packet(struct __sk_buff *skb, const struct conntrack_entry *entry, __u32 family, __u32 protocol,
+__global int rewrite_packet(struct __sk_buff *skb, const struct conntrack_end *end, __u32 family, __u32 what,
 			    __u32 l4_offset)
 {
-	if (!entry)
+	if (!end)
 		return true;
 
-	const __u32 destination = rewrite_destination(entry);
+	const __u32 protocol = what & ~(REWRITE_TO_DESTINATION | REWRITE_IDENTIFIER);
+	const __u32 destination = what / REWRITE_TO_DESTINATION & 1;
 	const __u32 checksum_offset = rewrite_checksum_offset(protocol & ~REWRITE_ADDRESS_ONLY, l4_offset);
 	const __u32 checksum_flags = protocol == IPPROTO_UDP ? BPF_F_MARK_MANGLED_0 : 0;
-	const __u64 difference = entry->end.checksum;
+	const __u64 difference = end->checksum;
 
 	if (checksum_offset &&
 	    bpf_l4_csum_replace(skb, checksum_offset, 0, difference, checksum_flags | BPF_F_PSEUDO_HDR))
 		return true;
-	if (entry->end.port_be && (protocol == IPPROTO_TCP || protocol == IPPROTO_UDP) &&
-	    rewrite_port(skb, entry, l4_offset, checksum_offset, checksum_flags))
+	if (end->port_be && (protocol == IPPROTO_TCP || protocol == IPPROTO_UDP) &&
+	    rewrite_port(skb, end->port_be, destination, l4_offset, checksum_offset, checksum_flags))
 		return true;
-	if (entry->end.port_be && entry->rewrite & CONNTRACK_REWRITE_MASQUERADE &&
-	    (protocol == IPPROTO_ICMP || protocol == IPPROTO_ICMPV6) && rewrite_identifier(skb, entry, l4_offset))
+	if (end->port_be && what & REWRITE_IDENTIFIER && (protocol == IPPROTO_ICMP || protocol == IPPROTO_ICMPV6) &&
+	    rewrite_identifier(skb, end->port_be, l4_offset))
 		return true;
 	if (family == FAMILY_IPV4)
 		return bpf_l3_csum_replace(skb, ETH_HLEN + offsetof(struct iphdr, check), 0, difference, 0) ||
 		       bpf_skb_store_bytes(skb, ETH_HLEN + offsetof(struct iphdr, saddr) + destination * sizeof(__be32),
-					   entry->end.address, sizeof(__be32), 0);
+					   end->address, sizeof(__be32), 0);
 	bpf_csum_update(skb, difference);
-	return bpf_skb_store_bytes(skb,
-				   ETH_HLEN + offsetof(struct ipv6hdr, saddr) +
-					   destination * sizeof(entry->end.address),
-				   entry->end.address, sizeof(entry->end.address), 0);
+	return bpf_skb_store_bytes(skb, ETH_HLEN + offsetof(struct ipv6hdr, saddr) + destination * sizeof(end->address),
+				   end->address, sizeof(end->address), 0);
 }
 
 #endif

@@ -88,36 +88,6 @@ static __always_inline void entry_swap_sides(struct conntrack_entry *entry)
 	entry->identity[CONNTRACK_HIGH] = identity[CONNTRACK_LOW];
 }
 
-/* Which of the two ends that an entry has a packet gets: the one or the other. */
-enum rewrite_with {
-	REWRITE_WITH_ADDRESS = 0,
-	REWRITE_WITH_OTHER = 1,
-};
-
-static __always_inline const union address *rewrite_address(const struct conntrack_entry *entry, enum rewrite_with with)
-{
-	return with == REWRITE_WITH_OTHER ? (const union address *)entry->other.address
-					  : (const union address *)entry->end.address;
-}
-
-static __always_inline __be16 rewrite_port_of(const struct conntrack_entry *entry, enum rewrite_with with)
-{
-	return with == REWRITE_WITH_OTHER ? entry->other.port_be : entry->end.port_be;
-}
-
-static __always_inline __u16 rewrite_difference(const struct conntrack_entry *entry, enum rewrite_with with)
-{
-	return with == REWRITE_WITH_OTHER ? entry->other.checksum : entry->end.checksum;
-}
-
-/* Returns which end of the packet that is: the other one of a relayed flow is the other end. */
-static __always_inline bool rewrite_is_destination(const struct conntrack_entry *entry, enum rewrite_with with)
-{
-	const bool destination = rewrite_destination(entry);
-
-	return with == REWRITE_WITH_OTHER ? destination != !!(entry->rewrite & CONNTRACK_REWRITE_BOTH) : destination;
-}
-
 /* Returns whether a packet has all its addresses after this rewriting, and another source than before. */
 static __always_inline bool rewrite_ends(const struct conntrack_entry *entry, enum rewrite_with with)
 {
@@ -131,20 +101,20 @@ static __always_inline void header_rewrite(const struct __sk_buff *skb, void *ip
 					   __u32 family, const enum rewrite_with with)
 {
 	const bool destination = rewrite_is_destination(entry, with);
-	const union address *address = rewrite_address(entry, with);
+	const struct conntrack_end *end = rewrite_end(entry, with);
 
 	if (family == FAMILY_IPV4) {
 		struct iphdr *ip4 = ip;
-		__u16 check = checksum_after_word(ip4->check, rewrite_difference(entry, with));
+		__u16 check = checksum_after_word(ip4->check, end->checksum);
 
-		__builtin_memcpy(destination ? &ip4->daddr : &ip4->saddr, address, 4);
+		__builtin_memcpy(destination ? &ip4->daddr : &ip4->saddr, end->address, 4);
 		if (header_may_be_split(ip4) && rewrite_ends(entry, with))
 			check = checksum_after(check, header_renumber(ip4, datagrams_of(skb)));
 		ip4->check = check;
 	} else {
 		struct ipv6hdr *ip6 = ip;
 
-		__builtin_memcpy(destination ? &ip6->daddr : &ip6->saddr, address, 16);
+		__builtin_memcpy(destination ? &ip6->daddr : &ip6->saddr, end->address, 16);
 	}
 }
 
@@ -155,7 +125,8 @@ static __always_inline bool rewrite_in_place(struct __sk_buff *skb, const struct
 	const __u32 checksum_offset = rewrite_checksum_offset(protocol, l4_offset);
 	const __u32 checksum_flags = protocol == IPPROTO_UDP ? BPF_F_MARK_MANGLED_0 : 0;
 	const bool destination = rewrite_is_destination(entry, with);
-	const __be16 port_be = rewrite_port_of(entry, with);
+	const struct conntrack_end *end = rewrite_end(entry, with);
+	const __be16 port_be = end->port_be;
 	void *data = (void *)(long)skb->data;
 	__be16 *ports = data + l4_offset;
 	__be16 old_be;
@@ -168,14 +139,13 @@ static __always_inline bool rewrite_in_place(struct __sk_buff *skb, const struct
 	else if (port_be)
 		ports[0] = port_be;
 	header_rewrite(skb, data + ETH_HLEN, entry, family, with);
-	if (bpf_l4_csum_replace(skb, checksum_offset, 0, rewrite_difference(entry, with),
-				checksum_flags | BPF_F_PSEUDO_HDR))
+	if (bpf_l4_csum_replace(skb, checksum_offset, 0, end->checksum, checksum_flags | BPF_F_PSEUDO_HDR))
 		return true;
 	if (port_be && port_be != old_be &&
 	    bpf_l4_csum_replace(skb, checksum_offset, old_be, port_be, checksum_flags | sizeof(port_be)))
 		return true;
 	if (family == FAMILY_IPV6)
-		bpf_csum_update(skb, rewrite_difference(entry, with));
+		bpf_csum_update(skb, end->checksum);
 	return false;
 }
 
@@ -187,8 +157,8 @@ __global int rewrite_quickly(struct __sk_buff *skb, const struct conntrack_entry
 {
 	if (!entry)
 		return true;
-	return family == FAMILY_IPV4 ? rewrite_in_place(skb, entry, FAMILY_IPV4, protocol, REWRITE_WITH_ADDRESS)
-				     : rewrite_in_place(skb, entry, FAMILY_IPV6, protocol, REWRITE_WITH_ADDRESS);
+	return family == FAMILY_IPV4 ? rewrite_in_place(skb, entry, FAMILY_IPV4, protocol, REWRITE_WITH_END)
+				     : rewrite_in_place(skb, entry, FAMILY_IPV6, protocol, REWRITE_WITH_END);
 }
 
 /* The same with the other end that the entry of a relayed or proxied flow has. */
