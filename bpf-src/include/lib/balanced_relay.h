@@ -17,14 +17,6 @@
 #define BALANCER_BY_STACK 1 /* the backend is on this node */
 #define BALANCER_RELAYED 2  /* conntrack has the flow */
 
-/* The packet after the translation; an IPv4 address is in the first word. */
-struct balanced_tuple {
-	union address source;
-	union address destination;
-	__be16 source_port_be;
-	__be16 destination_port_be;
-};
-
 static __always_inline struct conntrack_entry *balanced_entry(const struct balanced *packet, struct segment *segment)
 {
 	const struct balancer_flow_key *flow = &packet->key;
@@ -84,7 +76,7 @@ static __always_inline bool balanced_holds(const struct conntrack_entry *entry, 
 	       (!rewrite_destination(entry) || conntrack_is_current(entry));
 }
 
-static __always_inline void balanced_translate(struct balanced_tuple *to, const struct conntrack_entry *entry,
+static __always_inline void balanced_translate(struct tuple *to, const struct conntrack_entry *entry,
 					       const struct balancer_flow_key *from)
 {
 	const __be16 own_be = entry->end.port_be, other_be = entry->other.port_be;
@@ -104,7 +96,7 @@ static __always_inline void balanced_translate(struct balanced_tuple *to, const 
 
 /* Looks up the way of the translated packet; returns whether that still leads out by the device by which it came. */
 static __always_inline bool balanced_route(struct xdp_md *context, const struct balanced *packet,
-					   const struct balanced_tuple *to, struct bpf_fib_lookup *route)
+					   const struct tuple *to, struct bpf_fib_lookup *route)
 {
 	__builtin_memset(route, 0, sizeof(*route));
 	route->ifindex = context->ingress_ifindex;
@@ -125,7 +117,7 @@ static __always_inline bool balanced_route(struct xdp_md *context, const struct 
 }
 
 /* Keeps the tuple of the answers to a packet that is translated, by which they are found to be relayed. */
-static __always_inline void balanced_keep_answers(const struct balanced_tuple *to, bool ipv4, __u8 protocol)
+static __always_inline void balanced_keep_answers(const struct tuple *to, bool ipv4, __u8 protocol)
 {
 	const struct balancer_flow answers = { .by_stack = BALANCER_RELAYED };
 	struct balancer_flow_key key = {
@@ -148,8 +140,8 @@ static __always_inline void balanced_keep_answers(const struct balanced_tuple *t
  * Changes the other entry of a flow as a packet has changed its own, as translation_tell() does. refreshed: more than
  * what is acknowledged, about once a second; the tuple of the answers is kept again then.
  */
-__global int balanced_tell(struct conntrack_entry *entry, const struct balanced_tuple *to,
-			   const struct segment *segment, __u64 now, __u32 refreshed)
+__global int balanced_tell(struct conntrack_entry *entry, const struct tuple *to, const struct segment *segment,
+			   __u64 now, __u32 refreshed)
 {
 	if (!entry || !to || !segment)
 		return 0;
@@ -203,7 +195,7 @@ static __always_inline bool balanced_is_incomplete(const struct balanced *packet
 
 /* Writes the ports and the checksum of the L4 header (RFC 1624, equation 3). gained: by the addresses. */
 static __always_inline bool balanced_write_l4(void *header, const void *data_end, const struct balanced *packet,
-					      const struct balanced_tuple *to, __u32 gained)
+					      const struct tuple *to, __u32 gained)
 {
 	struct l4_start *l4 = header;
 	const bool tcp = packet->key.protocol == IPPROTO_TCP;
@@ -227,8 +219,7 @@ static __always_inline bool balanced_write_l4(void *header, const void *data_end
 
 /* Translates a frame in place and gives it a hop less; returns whether it is whole. gained: by the addresses. */
 static __always_inline bool balanced_write(struct xdp_md *context, const struct balanced *packet,
-					   const struct balanced_tuple *to, const struct bpf_fib_lookup *route,
-					   __u32 gained)
+					   const struct tuple *to, const struct bpf_fib_lookup *route, __u32 gained)
 {
 	const void *data_end = (void *)(long)context->data_end;
 	struct ethhdr *frame = (void *)(long)context->data;
@@ -260,7 +251,7 @@ static __always_inline bool balanced_write(struct xdp_md *context, const struct 
 }
 
 /* Writes a packet as it leaves; returns whether it may leave by the device by which it came. */
-__global int balanced_prepare(struct xdp_md *context, const struct balanced *packet, const struct balanced_tuple *to,
+__global int balanced_prepare(struct xdp_md *context, const struct balanced *packet, const struct tuple *to,
 			      __u32 gained)
 {
 	struct bpf_fib_lookup route;
@@ -273,7 +264,7 @@ __global int balanced_prepare(struct xdp_md *context, const struct balanced *pac
 __global int balanced_forward(struct xdp_md *context, const struct balanced *packet, struct conntrack_entry *entry,
 			      const struct segment *segment)
 {
-	struct balanced_tuple to = {};
+	struct tuple to = {};
 	__u32 side;
 	__u64 now;
 

@@ -201,19 +201,30 @@ static __always_inline enum conntrack_side packet_conntrack_side(const struct pa
 	return side & 1;
 }
 
-__local struct conntrack_entry *conntrack_find(const struct packet *packet)
+/* Finds the entry of a tuple, and the key side of its source. */
+static __always_inline struct conntrack_entry *tuple_find(const struct tuple *tuple, __u8 family, __u8 protocol,
+							  __u32 *source_side)
 {
-	if (packet->family == FAMILY_IPV4) {
+	if (family == FAMILY_IPV4) {
 		struct conntrack4_key key __attribute__((aligned(8)));
 
-		packet4_key(packet, &key);
-		return conntrack4_lookup(&key, packet->protocol);
+		*source_side = conntrack4_key_of(&key, tuple->source.v4, tuple->destination.v4, tuple->source_port_be,
+						 tuple->destination_port_be, protocol);
+		return conntrack4_lookup(&key, protocol);
 	}
 
 	struct conntrack6_key key __attribute__((aligned(8)));
 
-	packet6_key(packet, &key);
-	return conntrack6_lookup(&key, packet->protocol);
+	*source_side = conntrack6_key_of(&key, &tuple->source, &tuple->destination, tuple->source_port_be,
+					 tuple->destination_port_be, protocol);
+	return conntrack6_lookup(&key, protocol);
+}
+
+__local struct conntrack_entry *conntrack_find(const struct packet *packet)
+{
+	__u32 source_side;
+
+	return tuple_find((const struct tuple *)packet, packet->family, packet->protocol, &source_side);
 }
 
 /* Returns whether an entry of the packet's connection may have been evicted (lib/overflow_flow.h). */

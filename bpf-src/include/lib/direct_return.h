@@ -161,15 +161,13 @@ __global int direct_open(const struct packet *packet, struct judgement *judgemen
 	if (!own.halves[0] && !own.halves[1])
 		return DROP_SERVICE_UNSERVED;
 	entry = &memory->entry;
-	side = frontend_begin_entry(entry, packet, judgement);
+	side = leg_begin_frontend(memory, packet, judgement, CONNTRACK_SEEN_REPLY);
 	entry->rewrite |= CONNTRACK_REWRITE_BOTH | CONNTRACK_REWRITE_OUTER;
-	entry->other = (struct conntrack_end){};
 	copy_address(entry->other.address, &own);
 	entry->flow_hash = tuple_hash(packet->source.halves, judgement->frontend.halves, packet->source_port_be,
 				      judgement->frontend_port_be, packet->protocol);
-	entry->flags |= CONNTRACK_SEEN_REPLY | (judgement->overflow ? CONNTRACK_OVERFLOW : 0);
 	entry_set_device(entry, side != CONNTRACK_LOW, device, judgement->route_class);
-	return frontend_put(packet, judgement, entry) ? DROP_CONNTRACK_FULL : DROP_NONE;
+	return leg_open(&memory->quoted, entry);
 }
 
 #endif

@@ -46,16 +46,15 @@ static __always_inline int endpoint_follow_redirect(struct __sk_buff *skb, const
 						    const struct segment *segment, __u64 now,
 						    enum metrics_direction hook)
 {
-	struct judge_scratch *memory = scratch();
 	int result = hook == METRICS_EGRESS ? redirect_follow(skb, packet, entry, now)
 					    : redirect_deliver(skb, packet, entry, now);
 
 	forget_range(result);
 	if (result & 0xff)
 		return action_drop(result & 0xff);
-	if (result && memory && !packet->later_fragment)
-		translation_tell(skb, result & REDIRECT_TELLS_SOCKET ? &memory->entry : entry, segment, now,
-				 packet->l4_offset);
+	if (result && !packet->later_fragment)
+		translation_tell(skb, entry, segment, now,
+				 packet->l4_offset | (result & REDIRECT_TELLS_SOCKET ? TELL_BY_OTHER : 0));
 	return endpoint_forward(skb, endpoint, packet->family, hook, 0);
 }
 
@@ -300,7 +299,7 @@ static __always_inline int endpoint_ask(struct __sk_buff *skb, const struct endp
 			reason = packet_finish_renewed(skb, endpoint, packet, judgement, hook,
 						       judgement_peer(judgement, endpoint));
 		if (!reason && unlikely(memory->entry.flags & CONNTRACK_PROXIED)) {
-			redirect_renew_leg(packet, &memory->entry);
+			leg_renew(packet, &memory->entry, side); /* the proxy judges by the identities there */
 			return endpoint_follow_redirect(skb, endpoint, packet, &memory->entry, segment, judgement->now,
 							hook);
 		}

@@ -81,53 +81,13 @@ static __always_inline bool packet_rewrite_fails(struct __sk_buff *skb, const st
 	return unlikely(rewrite_applies(entry, source_side)) && packet_rewrite(skb, packet, entry);
 }
 
-/* Returns the key side of the source of a translated packet in the tuple that it was sent with. */
-__global int frontend_side(const struct packet *packet, const struct judgement *judgement)
+/* Shows a translated packet as it was sent. */
+static __always_inline void frontend_show(struct packet *shown, const struct packet *packet,
+					  const struct judgement *judgement)
 {
-	if (!packet || !judgement)
-		return CONNTRACK_LOW;
-	if (packet->family == FAMILY_IPV4)
-		return ((__u64)packet->source.v4 << 16 | packet->source_port_be) >
-		       ((__u64)judgement->frontend.v4 << 16 | judgement->frontend_port_be);
-	return tuple6_is_high(&packet->source, &judgement->frontend, packet->source_port_be,
-			      judgement->frontend_port_be);
-}
-
-/* Writes the entry of the tuple that a translated packet was sent with; returns 0 or a negative errno. */
-__local int frontend_put(const struct packet *packet, const struct judgement *judgement,
-			 const struct conntrack_entry *entry)
-{
-	if (packet->family == FAMILY_IPV4) {
-		struct conntrack4_key key __attribute__((aligned(8)));
-
-		conntrack4_key_of(&key, packet->source.v4, judgement->frontend.v4, packet->source_port_be,
-				  judgement->frontend_port_be, packet->protocol);
-		return conntrack4_update(&key, entry, packet->protocol, BPF_ANY);
-	}
-
-	struct conntrack6_key key __attribute__((aligned(8)));
-
-	conntrack6_key_of(&key, &packet->source, &judgement->frontend, packet->source_port_be,
-			  judgement->frontend_port_be, packet->protocol);
-	return conntrack6_update(&key, entry, packet->protocol, BPF_ANY);
-}
-
-/* Returns the entry of the tuple that a translated packet was sent with, or NULL. */
-__local struct conntrack_entry *frontend_find(const struct packet *packet, const struct judgement *judgement)
-{
-	if (packet->family == FAMILY_IPV4) {
-		struct conntrack4_key key __attribute__((aligned(8)));
-
-		conntrack4_key_of(&key, packet->source.v4, judgement->frontend.v4, packet->source_port_be,
-				  judgement->frontend_port_be, packet->protocol);
-		return conntrack4_lookup(&key, packet->protocol);
-	}
-
-	struct conntrack6_key key __attribute__((aligned(8)));
-
-	conntrack6_key_of(&key, &packet->source, &judgement->frontend, packet->source_port_be,
-			  judgement->frontend_port_be, packet->protocol);
-	return conntrack6_lookup(&key, packet->protocol);
+	__builtin_memcpy(shown, packet, sizeof(*shown));
+	shown->destination = judgement->frontend;
+	shown->destination_port_be = judgement->frontend_port_be;
 }
 
 static __always_inline __u64 conntrack_expiry(const struct judgement *judgement, __u32 flags, __u8 protocol)
@@ -311,10 +271,11 @@ __global int endpoint_renew_flow(struct __sk_buff *skb, const struct packet *pac
 	entry->expires_ns = conntrack_expiry(judgement, entry->flags, packet->protocol);
 	if (judgement->options & OPTION_CONNTRACK_ACCOUNTING && !(kept & CONNTRACK_PROXIED) && !reason)
 		endpoint_count_packet(entry, side, skb->len);
-	if (judgement->translated)
-		frontend_put(packet, judgement, entry);
-	else
-		conntrack_put(packet, entry, BPF_ANY);
+	if (judgement->translated) {
+		frontend_show(&memory->quoted, packet, judgement);
+		packet = &memory->quoted;
+	}
+	conntrack_put(packet, entry, BPF_ANY);
 	return reason;
 }
 

@@ -209,12 +209,9 @@ static __always_inline bool service_rewrite_fails(struct __sk_buff *skb, struct 
  */
 static __always_inline bool service_may_take(const struct conntrack_entry *entry, const struct judgement *judgement)
 {
-	const __u64 *address = (const __u64 *)entry->end.address;
-
 	return conntrack_is_expired(entry, judgement->now) || entry->flags & CONNTRACK_ENDED ||
 	       (entry->flags & CONNTRACK_REWRITTEN && entry->service_id &&
-		entry->end.port_be == judgement->frontend_port_be && address[0] == judgement->frontend.halves[0] &&
-		address[1] == judgement->frontend.halves[1]);
+		end_is(&entry->end, &judgement->frontend, judgement->frontend_port_be));
 }
 
 /*
@@ -237,19 +234,6 @@ __global int service_prepare_leg(const struct packet *packet, struct judgement *
 	return DROP_NONE;
 }
 
-/* Begins the entry of what a client sends to a frontend, with the rewriting of its destination; returns its side. */
-static __always_inline enum conntrack_side frontend_begin_entry(struct conntrack_entry *entry,
-								const struct packet *packet,
-								const struct judgement *judgement)
-{
-	const enum conntrack_side side = frontend_side(packet, judgement) & 1;
-
-	entry_begin(packet, judgement, side, 0);
-	entry_set_rewrite(entry, side, CONNTRACK_REWRITE_DESTINATION, &judgement->frontend, &packet->destination,
-			  packet->destination_port_be);
-	return side;
-}
-
 /* Creates the entry of the client's leg from that of the other, which was created last; returns a drop reason. */
 __global int service_open_frontend(struct __sk_buff *skb, const struct packet *packet, struct judgement *judgement)
 {
@@ -259,7 +243,8 @@ __global int service_open_frontend(struct __sk_buff *skb, const struct packet *p
 
 	if (!packet || !judgement || !memory)
 		return DROP_CONNTRACK_FULL;
-	side = frontend_side(packet, judgement) & 1;
+	frontend_show(&memory->quoted, packet, judgement);
+	side = packet_conntrack_side(&memory->quoted) & 1;
 	judgement->put_flags = judgement->frontend_put_flags;
 	judgement->overflow = judgement->frontend_overflow;
 	entry = &memory->entry;
@@ -272,7 +257,7 @@ __global int service_open_frontend(struct __sk_buff *skb, const struct packet *p
 		endpoint_count_packet(entry, side, skb->len);
 	if (endpoint_flow_overflows(packet, judgement))
 		entry->flags |= CONNTRACK_OVERFLOW;
-	return frontend_put(packet, judgement, entry) ? DROP_CONNTRACK_FULL : DROP_NONE;
+	return leg_open(&memory->quoted, entry);
 }
 
 /* Creates the entries of a flow, of one leg or, where its packets are translated, of two; returns a drop reason. */
@@ -314,25 +299,24 @@ static __always_inline void packet_tell_other_leg(struct __sk_buff *skb, const s
  * Copies the verdict that was renewed for the backend's leg to the client's, which the program of the device follows;
  * where that entry is gone, the client's next packet opens both again. The packet is one of the client from outside.
  */
-__global int service_renew_frontend(const struct packet *packet, struct judgement *judgement)
+__global int service_renew_frontend(const struct packet *packet, __u32 side)
 {
 	struct judge_scratch *memory = scratch();
 	struct conntrack_entry *entry;
 	const struct conntrack_entry *old;
 
-	if (!packet || !judgement || !memory)
+	if (!packet || !memory)
 		return 0;
 	entry = &memory->entry;
-	__builtin_memcpy(&judgement->frontend, entry->end.address, sizeof(judgement->frontend));
-	judgement->frontend_port_be = entry->end.port_be;
-	old = frontend_find(packet, judgement);
+	leg_show(&memory->quoted, packet, entry, side & 1);
+	old = conntrack_find(&memory->quoted);
 	if (!old || !entry_is_frontend(old))
 		return 0;
-	if ((frontend_side(packet, judgement) & 1) != (judgement->source_side & 1))
+	if ((packet_conntrack_side(&memory->quoted) & 1) != (side & 1))
 		entry_swap_sides(entry);
 	entry->flags = (entry->flags & ~CONNTRACK_LASTING) | (old->flags & CONNTRACK_LASTING);
 	conntrack_carry_over(entry, old);
-	return frontend_put(packet, judgement, entry);
+	return leg_open(&memory->quoted, entry);
 }
 
 /* Rewrites a packet whose entry was renewed, and tells that of the other leg; returns a drop reason. */
@@ -347,11 +331,11 @@ static __always_inline int packet_finish_renewed(struct __sk_buff *skb, const st
 	if (!memory)
 		return DROP_NONE;
 	if (entry_is_masqueraded(&memory->entry))
-		masquerade_renew(packet, side);
+		leg_renew(packet, &memory->entry, side);
 	else if (hook == METRICS_INGRESS && unlikely(memory->entry.flags & CONNTRACK_REWRITTEN) &&
 		 !rewrite_applies(&memory->entry, side) && !judgement->flow.endpoint_id[PACKET_SOURCE] &&
 		 !packet->later_fragment)
-		service_renew_frontend(packet, judgement);
+		service_renew_frontend(packet, side);
 	if (!rewrite_applies(&memory->entry, side))
 		return DROP_NONE;
 	packet_tell_other_leg(skb, packet, &memory->entry, side, &segment, judgement->now);

@@ -29,21 +29,6 @@ static __always_inline bool entry_is_to_itself(const struct conntrack_entry *ent
 	return !(entry->flags & (CONNTRACK_OUTSIDE_LOW | CONNTRACK_OUTSIDE_HIGH));
 }
 
-/* Returns whether the entry is that of what a workload gets from outside, or from itself. */
-static __always_inline bool entry_is_to_workload(const struct conntrack_entry *entry, enum conntrack_side side)
-{
-	return entry->delivery_kind[1 - side] == CONNTRACK_TO_PEER;
-}
-
-/* Returns the device by which packets of this side leave, or their workload (RELAY_TO_WORKLOAD). */
-static __always_inline __u32 entry_way(const struct conntrack_entry *entry, enum conntrack_side side)
-{
-	if (!entry_is_to_workload(entry, side))
-		return entry->delivery_index[1 - side];
-	return entry->delivery_index[1 - side] | RELAY_TO_WORKLOAD |
-	       entry_translates(entry, 1 - side) * RELAY_TRANSLATES;
-}
-
 /* Opens both entries of a flow, in which judge_scratch has that of the client's packets then; returns a drop reason. */
 __global int hairpin_open(struct __sk_buff *skb, const struct packet *packet, struct judgement *judgement)
 {
@@ -64,12 +49,6 @@ __global int hairpin_open(struct __sk_buff *skb, const struct packet *packet, st
 		return result == MASQUERADE_TAKEN ? DROP_PORTS_EXHAUSTED : DROP_CONNTRACK_FULL;
 	judgement->overflow = overflow;
 	return relay_open_frontend(packet, judgement, to_backend);
-}
-
-/* Returns whether the packet can be sent on. */
-static __always_inline bool hairpin_passes(struct __sk_buff *skb, __u32 way, __u8 family)
-{
-	return deliver_lives(skb, family) && (way & RELAY_TO_WORKLOAD || deliver_fits(skb, way));
 }
 
 /* Refuses a packet that cannot be sent on; endpoint_conclude() answers it. Returns the action. */
@@ -96,43 +75,6 @@ __global int hairpin_answer(struct __sk_buff *skb, const struct packet *packet, 
 	return answer_deliver(skb, endpoint);
 }
 
-/* Sends on a packet of a workload that is rewritten; returns the action. */
-__global int hairpin_forward(struct __sk_buff *skb, const struct endpoint_entry *endpoint, __u32 way, __u32 family)
-{
-	if (!endpoint)
-		return TC_ACT_SHOT;
-	metrics_count(METRICS_EGRESS, DROP_NONE, skb->len);
-	deliver_prepare(skb);
-	return way & RELAY_TO_WORKLOAD ? relay_hand(skb, family, endpoint, way & RELAY_TRANSLATES)
-				       : deliver_to_neighbour(skb, family, way);
-}
-
-/* Changes the entries of a flow by a packet that is rewritten; returns an enum conntrack_change. */
-static __always_inline int hairpin_advance(struct __sk_buff *skb, struct conntrack_entry *entry,
-					   const struct segment *segment, __u64 now, __u32 way, __u8 family,
-					   __u32 l4_offset)
-{
-	const enum conntrack_side side = segment->source_side & 1;
-	int change;
-
-	if (conntrack_rests(entry, side, segment, now))
-		return CONNTRACK_UNCHANGED;
-	change = conntrack_advance(entry, side, segment, now);
-	if (change == CONNTRACK_REFRESHED && !(way & RELAY_TO_WORKLOAD))
-		relay_refresh(skb, entry, side, family);
-	if (l4_offset)
-		translation_tell(skb, entry, segment, now, l4_offset);
-	return change;
-}
-
-/* Moves a flow to a backend outside to the route of this packet's traffic class. */
-static __always_inline void hairpin_follow_class(struct __sk_buff *skb, struct conntrack_entry *entry,
-						 enum conntrack_side side, __u8 family)
-{
-	if (!entry_is_to_workload(entry, side))
-		relay_follow_class(skb, entry, side, family);
-}
-
 /* The complete path of a packet of a workload that the quick parser reads; returns an action or HAIRPIN_OPENS. */
 __global int hairpin_quickly(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
 			     struct conntrack_entry *entry, const struct segment *segment, __u64 now)
@@ -144,14 +86,14 @@ __global int hairpin_quickly(struct __sk_buff *skb, const struct endpoint_entry 
 	const enum conntrack_side side = segment->source_side & 1;
 	__u32 way;
 
-	hairpin_follow_class(skb, entry, side, family);
+	relay_follow_class(skb, entry, side, family);
 	way = entry_way(entry, side);
-	if (!frame_is_to_gateway(skb, endpoint) || !hairpin_passes(skb, way, family))
+	if (!frame_is_to_gateway(skb, endpoint) || !way_passes(skb, way, family))
 		return HAIRPIN_OPENS;
 	if (relay_rewrite_quickly(skb, entry, family, segment->protocol))
 		return action_drop(DROP_MALFORMED);
-	hairpin_advance(skb, entry, segment, now, way, family, quick_l4_offset(family));
-	return hairpin_forward(skb, endpoint, way, family);
+	relay_advance(skb, entry, segment, now, way, family, quick_l4_offset(family));
+	return way_send(skb, endpoint, way, family, METRICS_EGRESS);
 }
 
 /* Sets judge_scratch to what the client would have sent to the backend without the translation. side: the client's. */
@@ -165,40 +107,12 @@ __global int hairpin_show(const struct packet *packet, const struct conntrack_en
 	shown = &memory->quoted;
 	__builtin_memcpy(shown, packet, sizeof(*shown));
 	if (from_client) {
-		copy_address(&shown->destination, entry->end.address);
-		shown->destination_port_be = entry->end.port_be;
+		tuple_set_end(packet_tuple(shown), &entry->end, true);
 	} else {
 		shown->destination = packet->source;
 		shown->destination_port_be = packet->source_port_be;
-		copy_address(&shown->source, entry->other.address);
-		shown->source_port_be = entry->other.port_be;
+		tuple_set_end(packet_tuple(shown), &entry->other, false);
 	}
-	return 0;
-}
-
-/* Writes the parties and the verdict of a flow to an entry. side: that of the client. */
-static __always_inline void hairpin_settle(struct conntrack_entry *entry, __u32 side, const struct flow *flow)
-{
-	entry->identity[side & 1] = flow->identity[PACKET_SOURCE];
-	entry->identity[1 - (side & 1)] = flow->identity[PACKET_DESTINATION];
-	WRITE_ONCE(entry->generation, flow->generation);
-}
-
-/* Copies the verdict of the entry of a client's packets to that of the replies; judge_scratch shows one to the backend. */
-__global int hairpin_renew_answers(const struct conntrack_entry *entry)
-{
-	struct judge_scratch *memory = scratch();
-	struct conntrack_entry *answers;
-	struct packet *shown;
-
-	if (!entry || !memory)
-		return 0;
-	shown = &memory->quoted;
-	copy_address(&shown->source, entry->other.address);
-	shown->source_port_be = entry->other.port_be;
-	answers = conntrack_find(shown);
-	if (answers && entry_is_relayed(answers))
-		hairpin_settle(answers, packet_conntrack_side(shown), &memory->judgement.flow);
 	return 0;
 }
 
@@ -226,9 +140,12 @@ __global int hairpin_ask(struct conntrack_entry *entry, __u32 client_side)
 		reason = DROP_NO_PROXY;
 	if (reason)
 		return reason;
-	hairpin_settle(entry, client_side, flow);
+	client_side &= 1;
+	entry->identity[client_side] = flow->identity[PACKET_SOURCE];
+	entry->identity[1 - client_side] = flow->identity[PACKET_DESTINATION];
+	WRITE_ONCE(entry->generation, flow->generation);
 	if (rewrite_destination(entry))
-		hairpin_renew_answers(entry);
+		leg_renew(&memory->quoted, entry, client_side);
 	return DROP_NONE;
 }
 
@@ -287,8 +204,8 @@ __global int hairpin_advance_slowly(struct __sk_buff *skb, const struct packet *
 	side = packet_conntrack_side(packet) & 1;
 	segment = packet_segment(packet);
 	segment.source_side = side;
-	return hairpin_advance(skb, entry, &segment, now_ns(), entry_way(entry, side), packet->family,
-			       packet->later_fragment ? 0 : packet->l4_offset);
+	return relay_advance(skb, entry, &segment, now_ns(), entry_way(entry, side), packet->family,
+			     packet->later_fragment ? 0 : packet->l4_offset);
 }
 
 /* Rewrites a packet of a workload as its entry says; returns 0, or the action where that may not be. */
@@ -301,9 +218,9 @@ __global int hairpin_rewrite(struct __sk_buff *skb, const struct packet *packet,
 	if (!packet || !entry || !memory)
 		return action_drop(DROP_NO_ENDPOINT);
 	side = packet_conntrack_side(packet) & 1;
-	hairpin_follow_class(skb, entry, side, packet->family);
+	relay_follow_class(skb, entry, side, packet->family);
 	way = entry_way(entry, side);
-	if (!hairpin_passes(skb, way, packet->family))
+	if (!way_passes(skb, way, packet->family))
 		return hairpin_refuse(way);
 	flow_of_entry(&memory->judgement.flow, entry, side);
 	return relay_rewrite(skb, packet, entry) ? action_drop(DROP_MALFORMED) : 0;
@@ -318,7 +235,8 @@ __global int hairpin_conclude(struct __sk_buff *skb, const struct endpoint_entry
 	if (!endpoint || !packet || !entry || !memory)
 		return TC_ACT_SHOT;
 	endpoint_trace(skb, endpoint, packet, &memory->judgement.flow, METRICS_EGRESS, change);
-	return hairpin_forward(skb, endpoint, entry_way(entry, packet_conntrack_side(packet) & 1), packet->family);
+	return way_send(skb, endpoint, entry_way(entry, packet_conntrack_side(packet) & 1), packet->family,
+			METRICS_EGRESS);
 }
 
 /*
@@ -359,14 +277,14 @@ static __always_inline int hairpin_begin(struct __sk_buff *skb, const struct end
 		way = entry_way(entry, CONNTRACK_HIGH);
 	else
 		way = entry_way(entry, CONNTRACK_LOW);
-	if (!hairpin_passes(skb, way, packet->family)) {
+	if (!way_passes(skb, way, packet->family)) {
 		entry_set_rewrite(entry, CONNTRACK_LOW, CONNTRACK_REWRITE_DESTINATION, &packet->destination,
 				  &judgement->frontend, judgement->frontend_port_be);
 		return packet_rewrite(skb, packet, entry) ? action_drop(DROP_MALFORMED) : hairpin_refuse(way);
 	}
 	if (packet_rewrite_with(skb, packet, entry, REWRITE_WITH_OTHER))
 		return action_drop(DROP_MALFORMED);
-	return hairpin_forward(skb, endpoint, way, packet->family);
+	return way_send(skb, endpoint, way, packet->family, METRICS_EGRESS);
 }
 
 /* Fills in that both sides of a flow are the workload; returns whether that failed. */
@@ -427,12 +345,11 @@ __global int hairpin_send_error(struct __sk_buff *skb, const struct endpoint_ent
 	if (!endpoint || !error || !entry)
 		return action_drop(DROP_ICMP_ERROR_UNTRACKED);
 	deliver_prepare(skb);
-	if (!conntrack_is_current(entry) || !frame_is_to_gateway(skb, endpoint) ||
-	    !hairpin_passes(skb, way, error->family))
+	if (!conntrack_is_current(entry) || !frame_is_to_gateway(skb, endpoint) || !way_passes(skb, way, error->family))
 		return action_drop(DROP_ICMP_ERROR_UNTRACKED);
 	if (relay_rewrite_error(skb, error, entry))
 		return action_drop(DROP_MALFORMED);
-	return hairpin_forward(skb, endpoint, way, error->family);
+	return way_send(skb, endpoint, way, error->family, METRICS_EGRESS);
 }
 
 /*
@@ -445,14 +362,12 @@ __global int hairpin_error(struct __sk_buff *skb, const struct endpoint_entry *e
 	struct conntrack_entry *entry;
 	enum conntrack_side side;
 
-	if (!endpoint || !error || !memory || !quoted_parse(skb, error, &memory->quoted) ||
-	    !address_equals(&memory->quoted.source, &error->destination) ||
-	    !address_equals(&memory->quoted.destination, &error->source))
+	if (!endpoint || !error || !memory)
 		return HAIRPIN_OPENS;
+	entry = relay_of_error(skb, error, memory);
 	side = error_side(&memory->quoted) & 1;
-	entry = conntrack_find(&memory->quoted);
-	if (!entry || !entry_is_relayed(entry) || conntrack_is_expired(entry, now_ns()) ||
-	    !rewrite_applies(entry, side) || conntrack_endpoint(entry, side) != endpoint->endpoint_id)
+	if (!entry || !address_equals(&memory->quoted.destination, &error->source) ||
+	    conntrack_endpoint(entry, side) != endpoint->endpoint_id)
 		return HAIRPIN_OPENS;
 	return hairpin_send_error(skb, endpoint, error, entry, entry_way(entry, side));
 }

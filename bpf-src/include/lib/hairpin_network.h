@@ -30,8 +30,8 @@ __global int hairpin_reply_quickly(struct __sk_buff *skb, struct conntrack_entry
 		return NETWORK_JUDGE;
 	if (relay_rewrite_quickly(skb, entry, family, segment->protocol))
 		return network_drop(skb, DROP_MALFORMED);
-	hairpin_advance(skb, entry, segment, now, RELAY_TO_WORKLOAD, family, quick_l4_offset(family));
-	return relay_deliver(skb, family, endpoint, entry_translates(entry, 1 - side));
+	relay_advance(skb, entry, segment, now, RELAY_TO_WORKLOAD, family, quick_l4_offset(family));
+	return way_send(skb, endpoint, entry_way(entry, side), family, METRICS_NETWORK);
 }
 
 /* Asks the policy of a workload for the flow of an answer again; returns a drop reason or HAIRPIN_OTHER. */
@@ -46,8 +46,7 @@ __global int hairpin_reply_ask(const struct packet *packet, struct conntrack_ent
 /* Sets the backend's peer in a reply as the policy knows the flow. */
 static __always_inline void hairpin_reply_show(struct packet *packet, const struct conntrack_entry *entry)
 {
-	copy_address(&packet->destination, entry->other.address);
-	packet->destination_port_be = entry->other.port_be;
+	tuple_set_end(packet_tuple(packet), &entry->other, true);
 }
 
 /* Drops an answer that the policy of its workload denies; returns the action. */
@@ -92,14 +91,14 @@ __global int hairpin_reply_conclude(struct __sk_buff *skb, struct packet *packet
 				    const struct endpoint_entry *endpoint, int change)
 {
 	struct judge_scratch *memory = scratch();
-	bool translates;
+	__u32 way;
 
 	if (!packet || !entry || !endpoint || !memory)
 		return TC_ACT_SHOT;
-	translates = entry_translates(entry, 1 - (packet_conntrack_side(packet) & 1));
+	way = entry_way(entry, packet_conntrack_side(packet) & 1);
 	hairpin_reply_show(packet, entry);
 	endpoint_trace(skb, endpoint, packet, &memory->judgement.flow, METRICS_INGRESS, change);
-	return relay_deliver(skb, packet->family, endpoint, translates);
+	return way_send(skb, endpoint, way, packet->family, METRICS_NETWORK);
 }
 
 /* The same for an answer that it does not read, or that the policy has to judge. */

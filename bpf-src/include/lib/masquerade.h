@@ -9,7 +9,7 @@
 #ifndef AGENT_LIB_MASQUERADE_H
 #define AGENT_LIB_MASQUERADE_H
 
-#include "lib/endpoint_record.h"
+#include "lib/leg.h"
 #include "lib/port_share.h"
 #include "lib/service.h"
 
@@ -201,23 +201,18 @@ static __always_inline bool entry_is_claimed(struct conntrack_entry *taken, __u6
 	       __sync_val_compare_and_swap(&taken->expires_ns, expires_ns, now + NS_PER_SECOND) == expires_ns;
 }
 
-/* Returns whether two entries that rewrite both addresses do so in the same way. */
-static __always_inline bool others_are_same(const struct conntrack_entry *taken, const struct conntrack_entry *wanted)
+static __always_inline bool ends_are_same(const struct conntrack_end *taken, const struct conntrack_end *wanted)
 {
-	return taken->other.port_be == wanted->other.port_be &&
-	       address_equals((const union address *)taken->other.address,
-			      (const union address *)wanted->other.address);
+	return end_is(taken, (const union address *)wanted->address, wanted->port_be);
 }
 
 /* Returns whether the entry is the second leg of the same flow of the same workload, or of the same client outside. */
 static __always_inline bool masquerade_is_own(const struct conntrack_entry *taken, const struct conntrack_entry *wanted)
 {
-	const __u64 *address = (const __u64 *)taken->end.address;
-	const __u64 *own = (const __u64 *)wanted->end.address;
-	const bool same = entry_is_masquerade(taken) || (entry_is_relayed(taken) && others_are_same(taken, wanted));
+	const bool same = entry_is_masquerade(taken) ||
+			  (entry_is_relayed(taken) && ends_are_same(&taken->other, &wanted->other));
 
-	return same && taken->rewrite == wanted->rewrite && taken->end.port_be == wanted->end.port_be &&
-	       address[0] == own[0] && address[1] == own[1];
+	return same && taken->rewrite == wanted->rewrite && ends_are_same(&taken->end, &wanted->end);
 }
 
 /*
@@ -226,10 +221,8 @@ static __always_inline bool masquerade_is_own(const struct conntrack_entry *take
  */
 static __always_inline bool legs_are_same(const struct packet *shown, const struct conntrack_entry *entry)
 {
-	return entry->rewrite & CONNTRACK_REWRITE_BOTH && shown->source_port_be == entry->end.port_be &&
-	       shown->destination_port_be == entry->other.port_be &&
-	       address_equals(&shown->source, (const union address *)entry->end.address) &&
-	       address_equals(&shown->destination, (const union address *)entry->other.address);
+	return entry->rewrite & CONNTRACK_REWRITE_BOTH && end_is(&entry->end, &shown->source, shown->source_port_be) &&
+	       end_is(&entry->other, &shown->destination, shown->destination_port_be);
 }
 
 static __always_inline bool flow_is_half_open(const struct conntrack_entry *entry, __u8 protocol)
@@ -253,8 +246,7 @@ __global int masquerade_end(struct packet *shown, struct conntrack_entry *second
 		return 0;
 	source = shown->source;
 	source_port_be = shown->source_port_be;
-	__builtin_memcpy(&shown->source, second->end.address, sizeof(shown->source));
-	shown->source_port_be = second->end.port_be;
+	tuple_set_end(packet_tuple(shown), &second->end, false);
 	first = conntrack_find(shown);
 	shown->source = source;
 	shown->source_port_be = source_port_be;
@@ -373,6 +365,7 @@ __global int masquerade_prepare(const struct packet *packet, const struct judgem
 	struct conntrack_entry *entry;
 	enum conntrack_side side;
 	struct packet *shown;
+	bool overflows;
 
 	if (!packet || !judgement || !memory)
 		return false;
@@ -381,12 +374,11 @@ __global int masquerade_prepare(const struct packet *packet, const struct judgem
 	__builtin_memcpy(shown, packet, sizeof(*shown));
 	shown->source = judgement->frontend;
 	side = packet_conntrack_side(shown) & 1;
-	entry_begin(packet, judgement, side, 0);
+	overflows = flow_usage_open(judgement->flow.endpoint_id[PACKET_SOURCE], flow_table(packet));
+	entry_begin(packet, judgement, side, overflows ? CONNTRACK_OVERFLOW : 0);
 	entry->opened_at = conntrack_time(judgement->now);
 	entry_set_rewrite(entry, 1 - side, CONNTRACK_REWRITE_DESTINATION | CONNTRACK_REWRITE_MASQUERADE,
 			  &judgement->frontend, &packet->source, packet->source_port_be);
-	if (flow_usage_open(judgement->flow.endpoint_id[PACKET_SOURCE], flow_table(packet)))
-		entry->flags |= CONNTRACK_OVERFLOW;
 	entry_set_ways(entry, judgement);
 	return true;
 }
@@ -407,27 +399,10 @@ static __always_inline int masquerade_open(struct __sk_buff *skb, const struct p
 	return result == MASQUERADE_TAKEN ? DROP_PORTS_EXHAUSTED : DROP_CONNTRACK_FULL;
 }
 
-/* Shows a packet with its source, or else its destination, replaced by what an entry rewrites it to. */
-static __always_inline void packet_show_rewritten(struct packet *shown, const struct packet *packet,
-						  const struct conntrack_entry *entry, bool source)
-{
-	__builtin_memcpy(shown, packet, sizeof(*shown));
-	if (source) {
-		__builtin_memcpy(&shown->source, entry->end.address, sizeof(shown->source));
-		shown->source_port_be = entry->end.port_be;
-	} else {
-		__builtin_memcpy(&shown->destination, entry->end.address, sizeof(shown->destination));
-		shown->destination_port_be = entry->end.port_be;
-	}
-}
-
 /* Returns whether an entry is that which answers to a masqueraded packet find. */
 static __always_inline bool leg_is_of_packet(const struct conntrack_entry *other, const struct packet *packet)
 {
-	const __u64 *address = (const __u64 *)other->end.address;
-
-	return entry_is_masquerade(other) && other->end.port_be == packet->source_port_be &&
-	       address[0] == packet->source.halves[0] && address[1] == packet->source.halves[1];
+	return entry_is_masquerade(other) && end_is(&other->end, &packet->source, packet->source_port_be);
 }
 
 /* Returns whether the entry that answers to a packet find, which the entry of the first leg rewrites, is not its own. */
@@ -438,40 +413,9 @@ __global int masquerade_lost_leg(const struct packet *packet, const struct connt
 
 	if (!packet || !first || !memory)
 		return false;
-	packet_show_rewritten(&memory->quoted, packet, first, true);
+	leg_show(&memory->quoted, packet, first, packet_conntrack_side(packet) & 1);
 	second = conntrack_find(&memory->quoted);
 	return !second || !leg_is_of_packet(second, packet);
-}
-
-/* Copies to the second leg the verdict of the first, which judge_scratch has and the packet has renewed. */
-__global int masquerade_renew(const struct packet *packet, __u32 source_side)
-{
-	struct judge_scratch *memory = scratch();
-	const struct conntrack_entry *first;
-	struct conntrack_entry *second;
-	enum conntrack_side outside, outside_there;
-	struct packet *shown;
-	bool outgoing;
-
-	if (!packet || !memory)
-		return 0;
-	first = &memory->entry;
-	shown = &memory->quoted;
-	outgoing = rewrite_applies(first, source_side & 1);
-	packet_show_rewritten(shown, packet, first, outgoing);
-	second = conntrack_find(shown);
-	if (!second || !entry_is_masquerade(second))
-		return 0;
-	outside = (outgoing ? 1 - source_side : source_side) & 1;
-	outside_there = (outgoing ? 1 - packet_conntrack_side(shown) : packet_conntrack_side(shown)) & 1;
-	second->delivery_kind[outside_there] = first->delivery_kind[outside];
-	second->delivery_index[outside_there] = first->delivery_index[outside];
-	if (first->flags & CONNTRACK_BY_STACK)
-		conntrack_set_flags(second, CONNTRACK_BY_STACK);
-	else
-		__sync_fetch_and_and(&second->flags, ~CONNTRACK_BY_STACK);
-	WRITE_ONCE(second->generation, first->generation);
-	return 0;
 }
 
 #endif

@@ -32,6 +32,14 @@ union address {
 	__u64 halves[2];
 };
 
+/* The two ends of a packet, by which conntrack knows its flow. */
+struct tuple {
+	union address source;
+	union address destination;
+	__be16 source_port_be;
+	__be16 destination_port_be;
+};
+
 /* What conntrack reads of an L4 header; the numbers of TCP in host byte order, 0 for other protocols. */
 struct segment {
 	__u32 sequence;
@@ -64,6 +72,17 @@ struct packet {
 	__u8 later_fragment : 1; /* without the L4 header */
 	__be32 fragment_id_be;
 };
+
+/* The first members of a packet are its tuple. */
+_Static_assert(offsetof(struct packet, destination) == offsetof(struct tuple, destination) &&
+		       offsetof(struct packet, source_port_be) == offsetof(struct tuple, source_port_be) &&
+		       offsetof(struct packet, destination_port_be) == offsetof(struct tuple, destination_port_be),
+	       "the tuple of a packet");
+
+static __always_inline struct tuple *packet_tuple(struct packet *packet)
+{
+	return (struct tuple *)packet;
+}
 
 /* Index of arrays with one element for each side of a packet. */
 enum packet_side {

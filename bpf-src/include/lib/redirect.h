@@ -44,11 +44,9 @@ __global int redirect_is_heard(struct __sk_buff *skb, const struct packet *shown
 static __always_inline bool redirect_may_take(const struct conntrack_entry *taken, const struct packet *packet,
 					      __u64 now)
 {
-	const __u64 *server = (const __u64 *)taken->end.address;
-
 	return conntrack_is_expired(taken, now) || taken->flags & CONNTRACK_ENDED ||
-	       (taken->flags & CONNTRACK_PROXIED && taken->end.port_be == packet->destination_port_be &&
-		server[0] == packet->destination.halves[0] && server[1] == packet->destination.halves[1]);
+	       (taken->flags & CONNTRACK_PROXIED &&
+		end_is(&taken->end, &packet->destination, packet->destination_port_be));
 }
 
 /*
@@ -100,11 +98,10 @@ __global int redirect_open_leg(const struct packet *packet, const struct judgeme
 		return DROP_CONNTRACK_FULL;
 	entry = &memory->entry;
 	side = packet_conntrack_side(&memory->quoted) & 1;
-	entry_begin(packet, judgement, side, 0);
-	entry->flags |= CONNTRACK_PROXIED | (judgement->overflow ? CONNTRACK_OVERFLOW : 0);
+	entry_begin(packet, judgement, side, CONNTRACK_PROXIED | leg_overflow(judgement));
 	entry_set_rewrite(entry, 1 - side, 0, &memory->quoted.destination, &packet->destination,
 			  packet->destination_port_be);
-	return conntrack_put(&memory->quoted, entry, BPF_ANY) ? DROP_CONNTRACK_FULL : DROP_NONE;
+	return leg_open(&memory->quoted, entry);
 }
 
 /* Opens the entry of the client and the server, which judge_scratch has then; returns a drop reason. */
@@ -118,12 +115,11 @@ __global int redirect_open_flow(const struct packet *packet, const struct judgem
 		return DROP_CONNTRACK_FULL;
 	entry = &memory->entry;
 	side = packet_conntrack_side(packet) & 1;
-	entry_begin(packet, judgement, side, 0);
+	entry_begin(packet, judgement, side, CONNTRACK_PROXIED | leg_overflow(judgement));
 	entry_set_rewrite(entry, side, CONNTRACK_REWRITE_DESTINATION, &packet->destination, &memory->quoted.destination,
 			  memory->quoted.destination_port_be);
 	entry->flags &= ~CONNTRACK_REWRITTEN;
-	entry->flags |= CONNTRACK_PROXIED | (judgement->overflow ? CONNTRACK_OVERFLOW : 0);
-	return conntrack_put(packet, entry, BPF_ANY) ? DROP_CONNTRACK_FULL : DROP_NONE;
+	return leg_open(packet, entry);
 }
 
 /*
@@ -154,31 +150,6 @@ __global int redirect_open(struct __sk_buff *skb, const struct packet *packet, s
 	if (!reason && packet_rewrite(skb, packet, &memory->entry))
 		reason = DROP_MALFORMED;
 	return reason;
-}
-
-/*
- * Copies to the entry of the client and the proxy the identities of the flow, whose entry a packet has renewed: the
- * proxy judges by them.
- */
-__global int redirect_renew_leg(const struct packet *packet, const struct conntrack_entry *flow)
-{
-	struct judge_scratch *memory = scratch();
-	struct conntrack_entry *leg;
-	enum conntrack_side source, source_there;
-	struct packet *shown;
-
-	if (!packet || !flow || !memory)
-		return 0;
-	shown = &memory->quoted;
-	source = packet_conntrack_side(packet) & 1;
-	packet_show_rewritten(shown, packet, flow, !conntrack_is_initiator(flow->flags, source));
-	leg = conntrack_find(shown);
-	if (!leg || !(leg->flags & CONNTRACK_PROXIED))
-		return 0;
-	source_there = packet_conntrack_side(shown) & 1;
-	leg->identity[source_there] = flow->identity[source];
-	leg->identity[1 - source_there] = flow->identity[1 - source];
-	return 0;
 }
 
 /*
@@ -334,7 +305,7 @@ __global int redirect_set_socket(const struct packet *packet)
 	entry = &memory->entry;
 	conntrack_set_end(&entry->other, &memory->quoted.source, &packet->source, packet->source_port_be);
 	entry->refreshed_at = 0;
-	return conntrack_put(&memory->quoted, entry, BPF_ANY) ? DROP_CONNTRACK_FULL : DROP_NONE;
+	return leg_open(&memory->quoted, entry);
 }
 
 /* Opens the entry of the socket and the server from that of the flow, which judge_scratch has; returns a drop reason. */
@@ -357,7 +328,7 @@ __global int redirect_open_socket(const struct packet *packet, __u64 now)
 	__builtin_memset(entry->bytes, 0, sizeof(entry->bytes));
 	entry->expires_ns = now + conntrack_lifetime_ns(entry->flags, packet->protocol);
 	entry_set_rewrite(entry, side, 0, &packet->source, &memory->quoted.source, memory->quoted.source_port_be);
-	return conntrack_put(packet, entry, BPF_ANY) ? DROP_CONNTRACK_FULL : DROP_NONE;
+	return leg_open(packet, entry);
 }
 
 #define REDIRECT_UNKNOWN -1 /* in the place of a drop reason: the packet is of no proxy, or of no client of one */

@@ -93,8 +93,8 @@ __global int redirect_follow_outside(struct __sk_buff *skb, const struct packet 
 			return DROP_NO_PROXY;
 		entry->identity[side] = judgement->flow.identity[PACKET_SOURCE];
 		entry->identity[1 - side] = judgement->flow.identity[PACKET_DESTINATION];
-		redirect_renew_leg(packet, entry);
 		WRITE_ONCE(entry->generation, judgement->flow.generation);
+		leg_renew(packet, entry, side); /* the proxy judges by the identities there */
 	}
 	return redirect_follow(skb, packet, entry, judgement->now);
 }

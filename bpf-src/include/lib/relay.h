@@ -34,14 +34,6 @@ static __always_inline int network_parse(struct __sk_buff *skb, struct packet *p
 	return family == FAMILY_IPV4 ? parse_ipv4(skb, packet) : parse_ipv6(skb, packet);
 }
 
-/* What entry_set_rewrite() does, for the other address of the packets that the entry rewrites. */
-static __always_inline void entry_set_rewrite_other(struct conntrack_entry *entry, const union address *from,
-						    const union address *to, __be16 port_be)
-{
-	entry->rewrite |= CONNTRACK_REWRITE_BOTH;
-	conntrack_set_end(&entry->other, from, to, port_be);
-}
-
 /* Rewrites both addresses of a packet by its entry; returns whether that failed. */
 __global int relay_rewrite(struct __sk_buff *skb, const struct packet *packet, const struct conntrack_entry *entry)
 {
@@ -123,11 +115,9 @@ __global int relay_prepare(const struct packet *packet, const struct judgement *
 	if (!shown->source.halves[0] && !shown->source.halves[1])
 		return false;
 	side = packet_conntrack_side(shown) & 1;
-	entry_begin(packet, judgement, side, 0);
+	entry_begin(packet, judgement, side, leg_overflow(judgement));
 	entry_set_rewrite(entry, 1 - side, 0, &packet->destination, &judgement->frontend, judgement->frontend_port_be);
-	entry_set_rewrite_other(entry, &shown->source, &packet->source, packet->source_port_be);
-	if (judgement->overflow)
-		entry->flags |= CONNTRACK_OVERFLOW;
+	entry_set_other(entry, &shown->source, &packet->source, packet->source_port_be);
 	entry_set_device(entry, side == CONNTRACK_LOW, to_client, 0);
 	return true;
 }
@@ -138,16 +128,18 @@ __global int relay_open_frontend(const struct packet *packet, struct judgement *
 	struct judge_scratch *memory = scratch();
 	struct conntrack_entry *entry;
 	enum conntrack_side side;
+	union address own;
+	__be16 own_port_be;
 
 	if (!packet || !judgement || !memory)
 		return DROP_CONNTRACK_FULL;
 	entry = &memory->entry;
-	side = frontend_begin_entry(entry, packet, judgement);
-	entry_set_rewrite_other(entry, &packet->source, &memory->quoted.source, memory->quoted.source_port_be);
+	own = memory->quoted.source;
+	own_port_be = memory->quoted.source_port_be;
+	side = leg_begin_frontend(memory, packet, judgement, 0);
+	entry_set_other(entry, &packet->source, &own, own_port_be);
 	entry_set_device(entry, side != CONNTRACK_LOW, to_backend, judgement->route_class);
-	if (judgement->overflow)
-		entry->flags |= CONNTRACK_OVERFLOW;
-	return frontend_put(packet, judgement, entry) ? DROP_CONNTRACK_FULL : DROP_NONE;
+	return leg_open(&memory->quoted, entry);
 }
 
 /* Returns whether the flow is one of direct return: what keeps the port of the frontend, as the service says. */
@@ -220,6 +212,54 @@ __global int relay_refuse_quickly(struct __sk_buff *skb, __u32 family, __u32 dev
 	return relay_refuse(skb, &packet, device, outer);
 }
 
+/* Returns whether packets of this side go to a workload, from outside or from itself. */
+static __always_inline bool entry_is_to_workload(const struct conntrack_entry *entry, enum conntrack_side side)
+{
+	return entry->delivery_kind[1 - side] == CONNTRACK_TO_PEER;
+}
+
+/* Returns the device by which packets of this side leave, or their workload (RELAY_TO_WORKLOAD). */
+static __always_inline __u32 entry_way(const struct conntrack_entry *entry, enum conntrack_side side)
+{
+	if (!entry_is_to_workload(entry, side))
+		return entry->delivery_index[1 - side];
+	return entry->delivery_index[1 - side] | RELAY_TO_WORKLOAD |
+	       entry_translates(entry, 1 - side) * RELAY_TRANSLATES;
+}
+
+/* Returns whether a packet can be sent on by this way. */
+static __always_inline bool way_passes(struct __sk_buff *skb, __u32 way, __u8 family)
+{
+	forget_range(skb); /* else the address of a field of it is kept, which the verifier does not take */
+	return deliver_lives(skb, family) && (way & RELAY_TO_WORKLOAD || deliver_fits(skb, way));
+}
+
+/* Delivers a packet to a workload, or has it translated for it; returns an action. */
+static __always_inline int way_deliver(struct __sk_buff *skb, const struct endpoint_entry *endpoint, __u32 way,
+				       __u8 family)
+{
+	if (!endpoint || !deliver_address(skb, family, endpoint->mac))
+		return ACTION_PASS;
+	return node_config.enable_nat46 && way & RELAY_TRANSLATES ? deliver_to_translation(skb, endpoint->ifindex)
+								  : (int)bpf_redirect_peer(endpoint->ifindex, 0);
+}
+
+/*
+ * Sends on a packet that is rewritten, and that passes by this way; returns the action. endpoint: the workload, where it
+ * goes to one. The stack gets none of them.
+ */
+__global int way_send(struct __sk_buff *skb, const struct endpoint_entry *endpoint, __u32 way, __u32 family,
+		      __u32 direction)
+{
+	const __u32 bytes = skb->len;
+	int action;
+
+	deliver_prepare(skb);
+	action = way & RELAY_TO_WORKLOAD ? way_deliver(skb, endpoint, way, family) : deliver_fitting(skb, family, way);
+	metrics_count(direction, action == ACTION_PASS ? DROP_NOT_FORWARDABLE : DROP_NONE, bytes);
+	return action == ACTION_PASS ? TC_ACT_SHOT : action;
+}
+
 /* Sets the device by which packets of a traffic class to a side of the flow leave. */
 static __always_inline void relay_set_device(struct conntrack_entry *entry, enum conntrack_side to, __u32 device,
 					     __u32 traffic_class)
@@ -270,45 +310,32 @@ static __always_inline void relay_follow_class(struct __sk_buff *skb, struct con
 {
 	const __u32 traffic_class = route_class_quickly(skb, family);
 
-	if (route_is_of_other_class(entry, 1 - side, traffic_class))
+	if (!entry_is_to_workload(entry, side) && route_is_of_other_class(entry, 1 - side, traffic_class))
 		relay_change_class(skb, entry, side, family, traffic_class);
 }
 
-/* Sends a packet on that is rewritten; returns an action. */
-static __always_inline int relay_forward(struct __sk_buff *skb, __u8 family, __u32 device)
+/*
+ * Changes the entries of a flow by a packet that is rewritten; returns an enum conntrack_change. l4_offset: 0 where the
+ * packet has no ports.
+ */
+static __always_inline int relay_advance(struct __sk_buff *skb, struct conntrack_entry *entry,
+					 const struct segment *segment, __u64 now, __u32 way, __u8 family,
+					 __u32 l4_offset)
 {
-	const __u32 bytes = skb->len;
-	int action;
+	const enum conntrack_side side = segment->source_side & 1;
+	int change;
 
-	deliver_prepare(skb);
-	action = deliver_to_neighbour(skb, family, device);
-	if (action == ACTION_PASS)
-		return network_drop(skb, DROP_NOT_FORWARDABLE);
-	metrics_count(METRICS_NETWORK, DROP_NONE, bytes);
-	return action;
+	if (conntrack_rests(entry, side, segment, now))
+		return CONNTRACK_UNCHANGED;
+	change = conntrack_advance(entry, side, segment, now);
+	if (change == CONNTRACK_REFRESHED && !(way & RELAY_TO_WORKLOAD))
+		relay_refresh(skb, entry, side, family);
+	if (l4_offset)
+		translation_tell(skb, entry, segment, now, l4_offset);
+	return change;
 }
 
-/* Delivers a packet that is rewritten to a workload, or has it translated for it. */
-__global int relay_hand(struct __sk_buff *skb, __u32 family, const struct endpoint_entry *endpoint, __u32 translates)
-{
-	if (!endpoint)
-		return TC_ACT_SHOT;
-	if (!deliver_address(skb, family, endpoint->mac))
-		return ACTION_PASS;
-	return node_config.enable_nat46 && translates ? deliver_to_translation(skb, endpoint->ifindex)
-						      : (int)bpf_redirect_peer(endpoint->ifindex, 0);
-}
-
-/* The same for one that goes to a workload (lib/hairpin.h). */
-static __always_inline int relay_deliver(struct __sk_buff *skb, __u8 family, const struct endpoint_entry *endpoint,
-					 bool translates)
-{
-	metrics_count(METRICS_NETWORK, DROP_NONE, skb->len);
-	deliver_prepare(skb);
-	return relay_hand(skb, family, endpoint, translates);
-}
-
-/* The same for one of a flow, whose entries it changes. l4_offset: 0 where the packet has no ports. */
+/* Sends on a packet of a flow of which neither side is a workload, and changes its entries; returns an action. */
 __global int relay_send(struct __sk_buff *skb, struct conntrack_entry *entry, const struct segment *segment, __u64 now,
 			__u32 l4_offset)
 {
@@ -316,21 +343,9 @@ __global int relay_send(struct __sk_buff *skb, struct conntrack_entry *entry, co
 		return TC_ACT_SHOT;
 
 	const __u8 family = skb->protocol == bpf_htons(ETH_P_IP) ? FAMILY_IPV4 : FAMILY_IPV6;
-	const enum conntrack_side side = segment->source_side & 1;
 
-	if (!conntrack_rests(entry, side, segment, now)) {
-		if (conntrack_advance(entry, side, segment, now) == CONNTRACK_REFRESHED)
-			relay_refresh(skb, entry, side, family);
-		if (l4_offset)
-			translation_tell(skb, entry, segment, now, l4_offset);
-	}
-	return relay_forward(skb, family, entry->delivery_index[1 - side]);
-}
-
-/* Returns whether the packet can be sent on by the device of its flow. */
-static __always_inline bool relay_passes(struct __sk_buff *skb, __u8 family, __u32 device)
-{
-	return deliver_lives(skb, family) && deliver_fits(skb, device);
+	relay_advance(skb, entry, segment, now, 0, family, l4_offset);
+	return way_send(skb, NULL, entry->delivery_index[1 - (segment->source_side & 1)], family, METRICS_NETWORK);
 }
 
 /* Returns whether neither side of the flow is a workload. */
@@ -382,7 +397,7 @@ __global int relay_quickly(struct __sk_buff *skb, struct conntrack_entry *entry,
 		return direct_passes(skb, family, device)
 			       ? direct_send(skb, entry, segment, now)
 			       : relay_refuse_quickly(skb, family, device, direct_outer_bytes(family));
-	if (!relay_passes(skb, family, device))
+	if (!way_passes(skb, device, family))
 		return relay_refuse_quickly(skb, family, device, 0);
 	if (relay_rewrite_quickly(skb, entry, family, segment->protocol))
 		return network_drop(skb, DROP_MALFORMED);
@@ -415,11 +430,29 @@ __global int relay_slowly(struct __sk_buff *skb, const struct packet *packet)
 		return direct_passes(skb, packet->family, device)
 			       ? direct_send(skb, entry, &segment, now)
 			       : relay_refuse(skb, packet, device, direct_outer_bytes(packet->family));
-	if (!relay_passes(skb, packet->family, device))
+	if (!way_passes(skb, device, packet->family))
 		return relay_refuse(skb, packet, device, 0);
 	if (relay_rewrite(skb, packet, entry) || relay_renumber(skb, packet, entry))
 		return network_drop(skb, DROP_MALFORMED);
 	return relay_send(skb, entry, &segment, now, packet->later_fragment ? 0 : packet->l4_offset);
+}
+
+/*
+ * Returns the entry that rewrites an ICMP error about a packet of a relayed flow which the receiver of the error has
+ * sent, or NULL. judge_scratch has that packet then.
+ */
+static __always_inline struct conntrack_entry *relay_of_error(struct __sk_buff *skb, const struct packet *error,
+							      struct judge_scratch *memory)
+{
+	struct conntrack_entry *entry;
+
+	if (!quoted_parse(skb, error, &memory->quoted) || !address_equals(&memory->quoted.source, &error->destination))
+		return NULL;
+	entry = conntrack_find(&memory->quoted);
+	if (!entry || !entry_is_relayed(entry) || conntrack_is_expired(entry, now_ns()) ||
+	    !rewrite_applies(entry, error_side(&memory->quoted) & 1))
+		return NULL;
+	return entry;
 }
 
 /* Translates an ICMP error about a packet that was relayed, and sends it to who sent that; as relay_slowly(). */
@@ -429,35 +462,33 @@ __global int relay_error(struct __sk_buff *skb, const struct packet *error)
 	const struct endpoint_entry *endpoint = NULL;
 	const struct conntrack_entry *entry;
 	enum conntrack_side side;
-	__u32 device;
+	__u32 way;
 
-	if (!error || !memory || !quoted_parse(skb, error, &memory->quoted) ||
-	    !address_equals(&memory->quoted.source, &error->destination))
+	if (!error || !memory)
 		return NETWORK_JUDGE;
+	entry = relay_of_error(skb, error, memory);
 	side = error_side(&memory->quoted) & 1;
-	entry = conntrack_find(&memory->quoted);
-	if (!entry || !entry_is_relayed(entry) || conntrack_is_expired(entry, now_ns()) ||
-	    !rewrite_applies(entry, side) || conntrack_endpoint(entry, side))
+	if (!entry || conntrack_endpoint(entry, side))
 		return NETWORK_JUDGE;
-	device = entry->delivery_index[1 - side];
-	if (entry->delivery_kind[1 - side] == CONNTRACK_TO_PEER) {
-		endpoint = bpf_map_lookup_elem(&endpoints, &device);
+	way = entry_way(entry, side);
+	if (way & RELAY_TO_WORKLOAD) {
+		const __u32 endpoint_id = (__u16)way;
+
+		endpoint = bpf_map_lookup_elem(&endpoints, &endpoint_id);
 		if (!endpoint || !endpoint->ifindex)
 			return NETWORK_JUDGE;
 		if (!conntrack_is_current(entry))
 			return network_drop(skb, DROP_ICMP_ERROR_UNTRACKED);
-		device = endpoint->ifindex;
 	}
 	deliver_prepare(skb);
 	if (entry_is_direct(entry))
-		return direct_passes(skb, error->family, device) ? direct_forward(skb, entry, device)
-								 : network_drop(skb, DROP_NOT_FORWARDABLE);
-	if (!relay_passes(skb, error->family, device))
+		return direct_passes(skb, error->family, way) ? direct_forward(skb, entry, way)
+							      : network_drop(skb, DROP_NOT_FORWARDABLE);
+	if (!way_passes(skb, way, error->family))
 		return network_drop(skb, DROP_NOT_FORWARDABLE);
 	if (relay_rewrite_error(skb, error, entry))
 		return network_drop(skb, DROP_MALFORMED);
-	return endpoint ? relay_deliver(skb, error->family, endpoint, entry_translates(entry, 1 - side))
-			: relay_forward(skb, error->family, device);
+	return way_send(skb, endpoint, way, error->family, METRICS_NETWORK);
 }
 
 #endif

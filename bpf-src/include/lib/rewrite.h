@@ -90,6 +90,23 @@ static __always_inline __u32 rewrite_is_destination(const struct conntrack_entry
 	return with == REWRITE_WITH_OTHER ? destination != !!(entry->rewrite & CONNTRACK_REWRITE_BOTH) : destination;
 }
 
+static __always_inline bool end_is(const struct conntrack_end *end, const union address *address, __be16 port_be)
+{
+	return end->port_be == port_be && address_equals((const union address *)end->address, address);
+}
+
+/* Sets an end of a tuple. */
+static __always_inline void tuple_set_end(struct tuple *tuple, const struct conntrack_end *end, bool destination)
+{
+	if (destination) {
+		__builtin_memcpy(&tuple->destination, end->address, sizeof(tuple->destination));
+		tuple->destination_port_be = end->port_be;
+	} else {
+		__builtin_memcpy(&tuple->source, end->address, sizeof(tuple->source));
+		tuple->source_port_be = end->port_be;
+	}
+}
+
 /* Returns what rewrite_packet() has to know of an entry, but for the end. */
 static __always_inline __u32 rewrite_kind(const struct conntrack_entry *entry, enum rewrite_with with)
 {

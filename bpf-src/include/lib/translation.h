@@ -171,13 +171,6 @@ __global int rewrite_other_quickly(struct __sk_buff *skb, const struct conntrack
 				     : rewrite_in_place(skb, entry, FAMILY_IPV6, protocol, REWRITE_WITH_OTHER);
 }
 
-struct tuple {
-	union address source;
-	union address destination;
-	__be16 source_port_be;
-	__be16 destination_port_be;
-};
-
 /* Loads the ports of a packet as struct packet has them: those of an echo are its identifier. */
 static __always_inline bool tuple_load_ports(const struct __sk_buff *skb, struct tuple *tuple, __u8 protocol,
 					     __u32 l4_offset)
@@ -221,6 +214,8 @@ static __always_inline bool leg_is_of_workload(const struct conntrack_entry *ent
 		(entry->party[0] ^ entry->party[1]) == (other->party[0] ^ other->party[1]));
 }
 
+#define TELL_BY_OTHER 0x10000 /* with the offset: the other end of the entry leads to the other leg */
+
 /*
  * Changes the entry of the other leg as a packet changes that of its own; the packet may be rewritten already, but not
  * its source. Where the other one was evicted, that of the client ends; returns whether that is so, and the packet has
@@ -233,33 +228,17 @@ __global int translation_tell(const struct __sk_buff *skb, struct conntrack_entr
 		return 0;
 
 	const __u32 family = skb->protocol == bpf_htons(ETH_P_IP) ? FAMILY_IPV4 : FAMILY_IPV6;
-	const bool client = !rewrite_destination(entry) == !!(entry->rewrite & CONNTRACK_REWRITE_MASQUERADE);
+	const enum rewrite_with with = l4_offset & TELL_BY_OTHER ? REWRITE_WITH_OTHER : REWRITE_WITH_END;
+	const bool client = with == REWRITE_WITH_END &&
+			    !rewrite_destination(entry) == !!(entry->rewrite & CONNTRACK_REWRITE_MASQUERADE);
 	struct conntrack_entry *other;
 	struct tuple tuple;
 	__u32 side;
 
-	if (!tuple_load(skb, &tuple, family, segment->protocol, l4_offset))
+	if (!tuple_load(skb, &tuple, family, segment->protocol, (__u16)l4_offset))
 		return 0;
-	if (rewrite_destination(entry)) {
-		__builtin_memcpy(&tuple.destination, entry->end.address, sizeof(tuple.destination));
-		tuple.destination_port_be = entry->end.port_be;
-	} else {
-		__builtin_memcpy(&tuple.source, entry->end.address, sizeof(tuple.source));
-		tuple.source_port_be = entry->end.port_be;
-	}
-	if (family == FAMILY_IPV4) {
-		struct conntrack4_key key __attribute__((aligned(8)));
-
-		side = conntrack4_key_of(&key, tuple.source.v4, tuple.destination.v4, tuple.source_port_be,
-					 tuple.destination_port_be, segment->protocol);
-		other = conntrack4_lookup(&key, segment->protocol);
-	} else {
-		struct conntrack6_key key __attribute__((aligned(8)));
-
-		side = conntrack6_key_of(&key, &tuple.source, &tuple.destination, tuple.source_port_be,
-					 tuple.destination_port_be, segment->protocol);
-		other = conntrack6_lookup(&key, segment->protocol);
-	}
+	tuple_set_end(&tuple, rewrite_end(entry, with), rewrite_is_destination(entry, with));
+	other = tuple_find(&tuple, family, segment->protocol, &side);
 	if (other && leg_is_of_workload(entry, other)) {
 		conntrack_advance(other, side, segment, now);
 		return false;
