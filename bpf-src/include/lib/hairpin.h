@@ -33,22 +33,14 @@ static __always_inline bool entry_is_to_itself(const struct conntrack_entry *ent
 __global int hairpin_open(struct __sk_buff *skb, const struct packet *packet, struct judgement *judgement)
 {
 	__u32 to_client, to_backend;
-	__u8 overflow;
-	int result;
 
 	if (!packet || !judgement)
 		return DROP_CONNTRACK_FULL;
 	to_client = RELAY_TO_WORKLOAD | judgement->flow.endpoint_id[PACKET_SOURCE];
 	to_backend = judgement->flow.endpoint_id[PACKET_DESTINATION] ? to_client : judgement->device;
-	overflow = endpoint_flow_overflows(packet, judgement);
+	judgement->frontend_overflow = endpoint_flow_overflows(packet, judgement);
 	judgement->overflow = flow_usage_open(judgement->flow.endpoint_id[PACKET_SOURCE], flow_table(packet));
-	if (!relay_prepare(packet, judgement, to_client, to_backend))
-		return DROP_CONNTRACK_FULL;
-	result = masquerade_take_port(skb, packet, judgement->flow.endpoint_id[PACKET_SOURCE], judgement->now);
-	if (result != MASQUERADE_OPENED)
-		return result == MASQUERADE_TAKEN ? DROP_PORTS_EXHAUSTED : DROP_CONNTRACK_FULL;
-	judgement->overflow = overflow;
-	return relay_open_frontend(packet, judgement, to_backend);
+	return relay_open_legs(skb, packet, judgement, to_client, to_backend);
 }
 
 /* Refuses a packet that cannot be sent on; endpoint_conclude() answers it. Returns the action. */
@@ -226,17 +218,31 @@ __global int hairpin_rewrite(struct __sk_buff *skb, const struct packet *packet,
 	return relay_rewrite(skb, packet, entry) ? action_drop(DROP_MALFORMED) : 0;
 }
 
-/* Traces a packet of a workload that is rewritten, and sends it on; returns the action. */
-__global int hairpin_conclude(struct __sk_buff *skb, const struct endpoint_entry *endpoint, const struct packet *packet,
+/* Sets the backend's peer in a reply as the policy knows the flow. */
+static __always_inline void hairpin_reply_show(struct packet *packet, const struct conntrack_entry *entry)
+{
+	tuple_set_end(packet_tuple(packet), &entry->other, true);
+}
+
+/* Traces a packet of a workload, or a reply to it, that is rewritten, and sends it on; returns the action. */
+__global int hairpin_conclude(struct __sk_buff *skb, const struct endpoint_entry *endpoint, struct packet *packet,
 			      const struct conntrack_entry *entry, int change)
 {
 	struct judge_scratch *memory = scratch();
+	enum conntrack_side side;
+	bool reply;
+	__u32 way;
 
 	if (!endpoint || !packet || !entry || !memory)
 		return TC_ACT_SHOT;
-	endpoint_trace(skb, endpoint, packet, &memory->judgement.flow, METRICS_EGRESS, change);
-	return way_send(skb, endpoint, entry_way(entry, packet_conntrack_side(packet) & 1), packet->family,
-			METRICS_EGRESS);
+	side = packet_conntrack_side(packet) & 1;
+	reply = !conntrack_endpoint(entry, side);
+	way = entry_way(entry, side);
+	if (reply)
+		hairpin_reply_show(packet, entry);
+	endpoint_trace(skb, endpoint, packet, &memory->judgement.flow, reply ? METRICS_INGRESS : METRICS_EGRESS,
+		       change);
+	return way_send(skb, endpoint, way, packet->family, reply ? METRICS_NETWORK : METRICS_EGRESS);
 }
 
 /*
@@ -244,7 +250,7 @@ __global int hairpin_conclude(struct __sk_buff *skb, const struct endpoint_entry
  * a call chain has not enough stack for all of them.
  */
 static __always_inline int hairpin_follow(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
-					  const struct packet *packet)
+					  struct packet *packet)
 {
 	struct conntrack_entry *entry = conntrack_find(packet);
 	int action;

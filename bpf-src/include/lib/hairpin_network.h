@@ -43,12 +43,6 @@ __global int hairpin_reply_ask(const struct packet *packet, struct conntrack_ent
 	return hairpin_ask(entry, 1 - (side & 1));
 }
 
-/* Sets the backend's peer in a reply as the policy knows the flow. */
-static __always_inline void hairpin_reply_show(struct packet *packet, const struct conntrack_entry *entry)
-{
-	tuple_set_end(packet_tuple(packet), &entry->other, true);
-}
-
 /* Drops an answer that the policy of its workload denies; returns the action. */
 __global int hairpin_reply_drop(struct __sk_buff *skb, struct packet *packet, const struct conntrack_entry *entry,
 				const struct endpoint_entry *endpoint, int reason)
@@ -86,22 +80,7 @@ __global int hairpin_reply_rewrite(struct __sk_buff *skb, struct packet *packet,
 		       : 0;
 }
 
-/* Traces an answer that is rewritten, and delivers it; returns the action. */
-__global int hairpin_reply_conclude(struct __sk_buff *skb, struct packet *packet, const struct conntrack_entry *entry,
-				    const struct endpoint_entry *endpoint, int change)
-{
-	struct judge_scratch *memory = scratch();
-	__u32 way;
-
-	if (!packet || !entry || !endpoint || !memory)
-		return TC_ACT_SHOT;
-	way = entry_way(entry, packet_conntrack_side(packet) & 1);
-	hairpin_reply_show(packet, entry);
-	endpoint_trace(skb, endpoint, packet, &memory->judgement.flow, METRICS_INGRESS, change);
-	return way_send(skb, endpoint, way, packet->family, METRICS_NETWORK);
-}
-
-/* The same for an answer that it does not read, or that the policy has to judge. */
+/* The complete path of an answer that the quick parser does not read, or that the policy has to judge. */
 __global int hairpin_reply_slowly(struct __sk_buff *skb, struct packet *packet)
 {
 	const struct endpoint_entry *endpoint;
@@ -133,7 +112,7 @@ __global int hairpin_reply_slowly(struct __sk_buff *skb, struct packet *packet)
 	if (action)
 		return action;
 	change = hairpin_advance_slowly(skb, packet, entry);
-	return hairpin_reply_conclude(skb, packet, entry, endpoint, change);
+	return hairpin_conclude(skb, endpoint, packet, entry, change);
 }
 
 /* The complete path of a packet that is relayed, and that the quick parser reads; returns an action or NETWORK_JUDGE. */

@@ -358,6 +358,18 @@ __global int masquerade_take_port(struct __sk_buff *skb, const struct packet *pa
 	return masquerade_take_oldest(skb, endpoint_id, now);
 }
 
+/* Opens the second leg of a flow, which judge_scratch has; returns a drop reason. */
+static __always_inline int masquerade_open_leg(struct __sk_buff *skb, const struct packet *packet,
+					       const struct judgement *judgement)
+{
+	const int result = masquerade_take_port(skb, packet, judgement->flow.endpoint_id[PACKET_SOURCE],
+						judgement->now);
+
+	if (result == MASQUERADE_OPENED)
+		return DROP_NONE;
+	return result == MASQUERADE_TAKEN ? DROP_PORTS_EXHAUSTED : DROP_CONNTRACK_FULL;
+}
+
 /* Fills judge_scratch with the second leg of a flow; returns whether there is memory for it. */
 __global int masquerade_prepare(const struct packet *packet, const struct judgement *judgement)
 {
@@ -388,15 +400,13 @@ static __always_inline int masquerade_open(struct __sk_buff *skb, const struct p
 					   struct judgement *judgement)
 {
 	const struct judge_scratch *memory = scratch();
-	int result;
+	int reason;
 
 	if (!memory || !masquerade_prepare(packet, judgement))
 		return DROP_CONNTRACK_FULL;
-	result = masquerade_take_port(skb, packet, judgement->flow.endpoint_id[PACKET_SOURCE], judgement->now);
+	reason = masquerade_open_leg(skb, packet, judgement);
 	judgement->frontend_port_be = memory->quoted.source_port_be;
-	if (result == MASQUERADE_OPENED)
-		return DROP_NONE;
-	return result == MASQUERADE_TAKEN ? DROP_PORTS_EXHAUSTED : DROP_CONNTRACK_FULL;
+	return reason;
 }
 
 /* Returns whether an entry is that which answers to a masqueraded packet find. */

@@ -87,37 +87,30 @@ __global int redirect_choose(struct __sk_buff *skb, const struct packet *packet,
 	return redirect_is_heard(skb, shown) ? DROP_NONE : DROP_NO_PROXY;
 }
 
-/* Opens the entry of the client and the proxy; returns a drop reason. */
-__global int redirect_open_leg(const struct packet *packet, const struct judgement *judgement)
+/*
+ * Opens an entry of a flow: that of the client and the proxy, whose tuple judge_scratch shows, or with to_proxy that of
+ * the client and the server; judge_scratch has it then. Returns a drop reason.
+ */
+__global int redirect_open_leg(const struct packet *packet, const struct judgement *judgement, __u32 to_proxy)
 {
 	struct judge_scratch *memory = scratch();
+	const struct packet *shown;
 	struct conntrack_entry *entry;
 	enum conntrack_side side;
 
 	if (!packet || !judgement || !memory)
 		return DROP_CONNTRACK_FULL;
 	entry = &memory->entry;
-	side = packet_conntrack_side(&memory->quoted) & 1;
+	shown = &memory->quoted;
+	side = packet_conntrack_side(to_proxy ? packet : shown) & 1;
 	entry_begin(packet, judgement, side, CONNTRACK_PROXIED | leg_overflow(judgement));
-	entry_set_rewrite(entry, 1 - side, 0, &memory->quoted.destination, &packet->destination,
-			  packet->destination_port_be);
-	return leg_open(&memory->quoted, entry);
-}
-
-/* Opens the entry of the client and the server, which judge_scratch has then; returns a drop reason. */
-__global int redirect_open_flow(const struct packet *packet, const struct judgement *judgement)
-{
-	struct judge_scratch *memory = scratch();
-	struct conntrack_entry *entry;
-	enum conntrack_side side;
-
-	if (!packet || !judgement || !memory)
-		return DROP_CONNTRACK_FULL;
-	entry = &memory->entry;
-	side = packet_conntrack_side(packet) & 1;
-	entry_begin(packet, judgement, side, CONNTRACK_PROXIED | leg_overflow(judgement));
-	entry_set_rewrite(entry, side, CONNTRACK_REWRITE_DESTINATION, &packet->destination, &memory->quoted.destination,
-			  memory->quoted.destination_port_be);
+	if (!to_proxy) {
+		entry_set_rewrite(entry, 1 - side, 0, &shown->destination, &packet->destination,
+				  packet->destination_port_be);
+		return leg_open(shown, entry);
+	}
+	entry_set_rewrite(entry, side, CONNTRACK_REWRITE_DESTINATION, &packet->destination, &shown->destination,
+			  shown->destination_port_be);
 	entry->flags &= ~CONNTRACK_REWRITTEN;
 	return leg_open(packet, entry);
 }
@@ -144,9 +137,9 @@ __global int redirect_open(struct __sk_buff *skb, const struct packet *packet, s
 	if (reason)
 		return reason;
 	judgement->overflow = endpoint_flow_overflows(packet, judgement); /* of both entries */
-	reason = redirect_open_leg(packet, judgement);
+	reason = redirect_open_leg(packet, judgement, false);
 	if (!reason)
-		reason = redirect_open_flow(packet, judgement);
+		reason = redirect_open_leg(packet, judgement, true);
 	if (!reason && packet_rewrite(skb, packet, &memory->entry))
 		reason = DROP_MALFORMED;
 	return reason;

@@ -142,6 +142,24 @@ __global int relay_open_frontend(const struct packet *packet, struct judgement *
 	return leg_open(&memory->quoted, entry);
 }
 
+/*
+ * Opens both entries of a flow, of which judge_scratch has that of the client's packets then; returns a drop reason.
+ * judgement->overflow is of the entry of the answers, and frontend_overflow of the other.
+ */
+static __always_inline int relay_open_legs(struct __sk_buff *skb, const struct packet *packet,
+					   struct judgement *judgement, __u32 to_client, __u32 to_backend)
+{
+	int reason;
+
+	if (!relay_prepare(packet, judgement, to_client, to_backend))
+		return DROP_SERVICE_UNSERVED;
+	reason = masquerade_open_leg(skb, packet, judgement);
+	if (reason)
+		return reason;
+	judgement->overflow = judgement->frontend_overflow;
+	return relay_open_frontend(packet, judgement, to_backend);
+}
+
 /* Returns whether the flow is one of direct return: what keeps the port of the frontend, as the service says. */
 static __always_inline bool direct_is_due(const struct packet *packet, const struct judgement *judgement)
 {
@@ -156,22 +174,19 @@ static __always_inline bool direct_is_due(const struct packet *packet, const str
 __global int relay_open(struct __sk_buff *skb, const struct packet *packet, struct judgement *judgement)
 {
 	__u32 to_client, to_backend;
-	int result;
 
 	if (!packet || !judgement)
 		return DROP_SERVICE_UNSERVED;
-	judgement->overflow = endpoint_flow_overflows(packet, judgement); /* of both entries */
+	judgement->overflow = endpoint_flow_overflows(packet, judgement);
+	judgement->frontend_overflow = judgement->overflow;
 	judgement->route_class = route_class(skb, packet->family);
 	to_client = relay_device(skb, &packet->source, packet->family, 0);
 	to_backend = relay_device(skb, &packet->destination, packet->family, judgement->route_class);
 	if (to_backend && direct_is_due(packet, judgement))
 		return direct_open(packet, judgement, to_backend);
-	if (!to_client || !to_backend || !relay_prepare(packet, judgement, to_client, to_backend))
+	if (!to_client || !to_backend)
 		return DROP_SERVICE_UNSERVED;
-	result = masquerade_take_port(skb, packet, 0, judgement->now);
-	if (result != MASQUERADE_OPENED)
-		return result == MASQUERADE_TAKEN ? DROP_PORTS_EXHAUSTED : DROP_CONNTRACK_FULL;
-	return relay_open_frontend(packet, judgement, to_backend);
+	return relay_open_legs(skb, packet, judgement, to_client, to_backend);
 }
 
 /*
@@ -232,6 +247,18 @@ static __always_inline bool way_passes(struct __sk_buff *skb, __u32 way, __u8 fa
 {
 	forget_range(skb); /* else the address of a field of it is kept, which the verifier does not take */
 	return deliver_lives(skb, family) && (way & RELAY_TO_WORKLOAD || deliver_fits(skb, way));
+}
+
+/* The same for a packet as its entry sends it on, which is in an outer header for direct return. */
+static __always_inline bool entry_passes(struct __sk_buff *skb, const struct conntrack_entry *entry, __u32 way,
+					 __u8 family)
+{
+	return entry_is_direct(entry) ? direct_passes(skb, family, way) : way_passes(skb, way, family);
+}
+
+static __always_inline __u32 entry_outer_bytes(const struct conntrack_entry *entry, __u8 family)
+{
+	return entry_is_direct(entry) ? direct_outer_bytes(family) : 0;
 }
 
 /* Delivers a packet to a workload, or has it translated for it; returns an action. */
@@ -393,12 +420,10 @@ __global int relay_quickly(struct __sk_buff *skb, struct conntrack_entry *entry,
 		return NETWORK_JUDGE;
 	relay_follow_class(skb, entry, side, family);
 	device = entry->delivery_index[1 - side];
+	if (!entry_passes(skb, entry, device, family))
+		return relay_refuse_quickly(skb, family, device, entry_outer_bytes(entry, family));
 	if (entry_is_direct(entry))
-		return direct_passes(skb, family, device)
-			       ? direct_send(skb, entry, segment, now)
-			       : relay_refuse_quickly(skb, family, device, direct_outer_bytes(family));
-	if (!way_passes(skb, device, family))
-		return relay_refuse_quickly(skb, family, device, 0);
+		return direct_send(skb, entry, segment, now);
 	if (relay_rewrite_quickly(skb, entry, family, segment->protocol))
 		return network_drop(skb, DROP_MALFORMED);
 	return relay_send(skb, entry, segment, now, quick_l4_offset(family));
@@ -426,12 +451,10 @@ __global int relay_slowly(struct __sk_buff *skb, const struct packet *packet)
 	device = entry->delivery_index[1 - side];
 	if (packet->first_fragment)
 		network_remember(skb, packet, 0);
+	if (!entry_passes(skb, entry, device, packet->family))
+		return relay_refuse(skb, packet, device, entry_outer_bytes(entry, packet->family));
 	if (entry_is_direct(entry))
-		return direct_passes(skb, packet->family, device)
-			       ? direct_send(skb, entry, &segment, now)
-			       : relay_refuse(skb, packet, device, direct_outer_bytes(packet->family));
-	if (!way_passes(skb, device, packet->family))
-		return relay_refuse(skb, packet, device, 0);
+		return direct_send(skb, entry, &segment, now);
 	if (relay_rewrite(skb, packet, entry) || relay_renumber(skb, packet, entry))
 		return network_drop(skb, DROP_MALFORMED);
 	return relay_send(skb, entry, &segment, now, packet->later_fragment ? 0 : packet->l4_offset);
@@ -481,11 +504,10 @@ __global int relay_error(struct __sk_buff *skb, const struct packet *error)
 			return network_drop(skb, DROP_ICMP_ERROR_UNTRACKED);
 	}
 	deliver_prepare(skb);
-	if (entry_is_direct(entry))
-		return direct_passes(skb, error->family, way) ? direct_forward(skb, entry, way)
-							      : network_drop(skb, DROP_NOT_FORWARDABLE);
-	if (!way_passes(skb, way, error->family))
+	if (!entry_passes(skb, entry, way, error->family))
 		return network_drop(skb, DROP_NOT_FORWARDABLE);
+	if (entry_is_direct(entry))
+		return direct_forward(skb, entry, way);
 	if (relay_rewrite_error(skb, error, entry))
 		return network_drop(skb, DROP_MALFORMED);
 	return way_send(skb, endpoint, way, error->family, METRICS_NETWORK);

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * The two entries of a translated flow. The entry of the first leg has the tuple that the client uses, that of the
- * second leg the one that the server sees. Of a flow to a service, the first rewrites the destination of what the
- * client sends, and the second the source of what the server sends; of a masqueraded flow, the first rewrites the
- * source of what the client sends, and the second the destination of what the server sends. Each direction finds its
- * entry with one lookup, and they tell each other what changes.
+ * The packets of a flow with two legs (lib/leg.h): how they are rewritten in place, and how the entry of one leg tells the
+ * other what changes. Each direction finds its entry with one lookup.
  */
 #ifndef AGENT_LIB_TRANSLATION_H
 #define AGENT_LIB_TRANSLATION_H
