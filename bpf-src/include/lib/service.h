@@ -51,9 +51,10 @@ static __always_inline __u64 tuple_hash(const __u64 *source, const __u64 *destin
 	return hash ^ hash >> 33;
 }
 
+/* Copies an address by words, to which both places are aligned where they are on the stack; elsewhere any may be. */
 static __always_inline void copy_address(void *to, const void *from)
 {
-	__builtin_memcpy(to, from, 16);
+	__builtin_memcpy(__builtin_assume_aligned(to, 4), __builtin_assume_aligned(from, 4), 16);
 }
 
 static __always_inline bool end_is_mapped(const struct end *end)

@@ -19,7 +19,7 @@ struct balancer_flow_key {
 	__be16 frontend_port_be;
 	__u8 protocol; /* TCP, UDP or SCTP */
 	__u8 reserved[3];
-};
+} __attribute__((aligned(4))); /* so that addresses are copied by words */
 _Static_assert(sizeof(struct balancer_flow_key) == 40, "balancer_flow_key");
 
 struct balancer_flow {

@@ -30,9 +30,9 @@ enum service_scope {
 struct service_key {
 	__u8 address[16];
 	__be16 port_be;
-	__u8 protocol; /* TCP, UDP or SCTP; a frontend of any protocol has entries for TCP and UDP */
-	__u8 scope;    /* enum service_scope */
-};
+	__u8 protocol;         /* TCP, UDP or SCTP; a frontend of any protocol has entries for TCP and UDP */
+	__u8 scope;            /* enum service_scope */
+} __attribute__((aligned(4))); /* so that addresses are copied by words */
 _Static_assert(sizeof(struct service_key) == 20, "service_key");
 
 /*
