@@ -19,16 +19,29 @@ public final class BpfTargetMap implements TargetMap {
   private static final int BATCH = 64;
 
   private static final int WRITTEN_TOGETHER = 32;
+  private static final int SLOTS_PER_ENTRY = 16;
 
   private final BpfMap map;
   private final boolean isArray;
   private final EntryBuffer entry;
-  private final MapCursor cursor = new MapCursor(BATCH);
+  private final int batch;
+  private final MapCursor cursor;
   private BatchWriter staged;
 
   /** Creates access to an open map. */
   public BpfTargetMap(BpfMap map) {
+    this(map, BATCH);
+  }
+
+  /**
+   * Creates access to an open map.
+   *
+   * @param batch the number of entries, or slots of an array, that a walk reads with one call
+   */
+  public BpfTargetMap(BpfMap map, int batch) {
     this.map = map;
+    this.batch = batch;
+    cursor = new MapCursor(batch);
     isArray = map.definition().spec().type() == MapType.ARRAY;
     entry = new EntryBuffer(map);
   }
@@ -107,6 +120,11 @@ public final class BpfTargetMap implements TargetMap {
   @Override
   public boolean nextBatch() {
     return cursor.nextBatch();
+  }
+
+  @Override
+  public int batchCost() {
+    return isArray ? Math.max(1, Math.min(batch, map.maxEntries()) / SLOTS_PER_ENTRY) : 1;
   }
 
   @Override

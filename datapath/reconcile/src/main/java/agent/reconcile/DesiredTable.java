@@ -51,6 +51,7 @@ public final class DesiredTable {
   private final KeyIndex index = new KeyIndex();
   private final UnsafeBuffer keyView = new UnsafeBuffer(0, 0);
   private final UnsafeBuffer writtenView = new UnsafeBuffer(0, 0);
+  private final UnsafeBuffer sourceView = new UnsafeBuffer(0, 0);
   private final UnsafeBuffer wanted;
   private final TableComparison comparison;
   private UnsafeBuffer[] parts = {};
@@ -289,6 +290,22 @@ public final class DesiredTable {
     wanted.putBytes(0, part(row), source(row, strongest - 1) + Integer.BYTES, valueBytes);
     realization.refine(strongest - 1, key(row), wanted);
     return wanted;
+  }
+
+  /**
+   * Returns the value that the strongest source has for a row, as it was put, or null where none
+   * has one; valid until the next call.
+   */
+  public MutableDirectBuffer unrefined(int row) {
+    final int present = state(row) & SOURCES;
+    if (present == 0) {
+      return null;
+    }
+    final int strongest = Integer.SIZE - 1 - Integer.numberOfLeadingZeros(present);
+    final int at =
+        strongest == 0 ? at(row) + KEY + keyBytes : source(row, strongest - 1) + Integer.BYTES;
+    sourceView.wrap(part(row), at, valueBytes);
+    return sourceView;
   }
 
   /** Returns whether any source has an entry for a row. */

@@ -1,5 +1,6 @@
 package agent.reconcile;
 
+import org.agrona.DirectBuffer;
 import org.agrona.MutableDirectBuffer;
 
 /** What one kind of table adds to the writing of its entries. On the reconciler's thread. */
@@ -38,4 +39,12 @@ public interface Realization {
 
   /** Handles entries that others had changed, and that are repaired now. */
   default void onRepaired() {}
+
+  /**
+   * Handles one such entry, before all of them.
+   *
+   * @param found the value that the map held, or null where it held none
+   * @param held the value that it holds again, or null
+   */
+  default void onEntryRepaired(MutableDirectBuffer key, DirectBuffer found, DirectBuffer held) {}
 }

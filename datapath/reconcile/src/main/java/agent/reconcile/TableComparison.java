@@ -25,6 +25,7 @@ final class TableComparison {
   private final TargetMap map;
   private final UnsafeBuffer position;
   private final UnsafeBuffer foreign;
+  private UnsafeBuffer foreignValue; // from the first one on
   private Phase phase = Phase.IDLE;
   private boolean isReported;
   private boolean isReading;
@@ -145,7 +146,7 @@ final class TableComparison {
         compare(map.key(), map.value());
         compared++;
       }
-      compared++;
+      compared += map.batchCost();
     }
   }
 
@@ -178,10 +179,12 @@ final class TableComparison {
     }
     final DirectBuffer held = row < 0 ? null : table.held(row);
     if (held == null) {
+      foreignValue = foreignValue == null ? OffHeap.allocate(map.valueBytes()) : foreignValue;
       foreign.putBytes(0, key, 0, map.keyBytes());
+      foreignValue.putBytes(0, value, 0, map.valueBytes());
       hasForeign = true;
     } else if (!areEqual(held, value)) {
-      repaired(map.update(key, held), key, Found.OTHER_VALUE);
+      repaired(map.update(key, held), key, value, held);
     }
   }
 
@@ -191,7 +194,7 @@ final class TableComparison {
       hasForeign = false;
       final int row = table.find(foreign);
       if (row < 0 || table.isRealized(row) && table.held(row) == null) {
-        repaired(map.delete(foreign), foreign, Found.NOT_DESIRED);
+        repaired(map.delete(foreign), foreign, foreignValue, null);
       }
     }
   }
@@ -211,7 +214,9 @@ final class TableComparison {
       if (isReading) {
         forgetUnlessFound(nextRow);
       } else if (isMissing(nextRow)) {
-        repaired(map.insert(table.key(nextRow), table.held(nextRow)), null, Found.MISSING);
+        final MutableDirectBuffer key = table.key(nextRow);
+        final MutableDirectBuffer held = table.held(nextRow);
+        repaired(map.insert(key, held), key, null, held);
       }
     }
     if (phase == Phase.MISSING && nextRow >= table.rows()) {
@@ -234,36 +239,36 @@ final class TableComparison {
         && table.isRealized(row);
   }
 
-  private enum Found {
-    MISSING("missing"),
-    NOT_DESIRED("unexpected"),
-    OTHER_VALUE("wrong value");
-
-    private final String text;
-
-    Found(String text) {
-      this.text = text;
-    }
-  }
-
-  /** Counts a repair that has changed the map; an entry may have come or gone before it. */
-  private void repaired(int result, MutableDirectBuffer given, Found found) {
+  /**
+   * Counts a repair that has changed the map; an entry may have come or gone before it.
+   *
+   * @param found the value that the map held, or null
+   * @param held the value that it holds again, or null
+   */
+  private void repaired(
+      int result, MutableDirectBuffer key, DirectBuffer found, DirectBuffer held) {
     if (result == -Errno.EEXIST || result == -Errno.ENOENT) {
       return;
     }
-    final MutableDirectBuffer key = given == null ? table.key(nextRow) : given;
     if (result < 0) {
       fail(map.failure("repair", map.text(key), result));
       return;
     }
-    switch (found) {
-      case MISSING -> missing++;
-      case NOT_DESIRED -> notDesired++;
-      case OTHER_VALUE -> otherValue++;
+    final String kind;
+    if (found == null) {
+      missing++;
+      kind = "missing";
+    } else if (held == null) {
+      notDesired++;
+      kind = "unexpected";
+    } else {
+      otherValue++;
+      kind = "wrong value";
     }
     if (first == null) {
-      first = found.text + " (" + map.text(key) + ")";
+      first = kind + " (" + map.text(key) + ")";
     }
+    table.realization().onEntryRepaired(key, found, held);
   }
 
   private void fail(RuntimeException cause) {

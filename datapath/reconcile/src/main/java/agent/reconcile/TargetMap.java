@@ -57,6 +57,14 @@ public interface TargetMap {
   /** Reads the next entries; returns false after the last one, and after an error. */
   boolean nextBatch();
 
+  /**
+   * Returns how many entries can be compared in the time in which a batch is read: more than one
+   * where it has many slots and few entries.
+   */
+  default int batchCost() {
+    return 1;
+  }
+
   /** Advances within what {@link #nextBatch} has read; returns false after the last entry of it. */
   boolean nextOfBatch();
 

@@ -30,6 +30,7 @@ final class NumberedMap implements TargetMap {
   private final UnsafeBuffer value = new UnsafeBuffer(new byte[4]);
   boolean isLogged = true;
   int together = TOGETHER;
+  int batchCost = 1;
   int room = Integer.MAX_VALUE;
   int refused = -1;
   int walkFailure;
@@ -179,6 +180,11 @@ final class NumberedMap implements TargetMap {
       }
     }
     return entries > 0;
+  }
+
+  @Override
+  public int batchCost() {
+    return batchCost;
   }
 
   @Override

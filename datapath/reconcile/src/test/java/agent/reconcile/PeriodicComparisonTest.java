@@ -5,8 +5,11 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.bindings.Errno;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import org.agrona.DirectBuffer;
+import org.agrona.MutableDirectBuffer;
 import org.junit.jupiter.api.Test;
 
 class PeriodicComparisonTest {
@@ -53,6 +56,64 @@ class PeriodicComparisonTest {
     assertTrue(map.held[5] && map.values[6] == 7 && !map.held[5000]);
     assertEquals(0, ReconcileBench.round(comparison));
     assertEquals(Map.of(), bench.faults);
+  }
+
+  @Test
+  void shouldNameEachEntryThatIsRepairedWithBothValues() {
+    final List<String> repaired = new ArrayList<>();
+    final NumberedMap other = new NumberedMap("b", 10);
+    final DesiredTable named =
+        bench.table(
+            other,
+            0,
+            new Realization() {
+              @Override
+              public void onEntryRepaired(
+                  MutableDirectBuffer key, DirectBuffer found, DirectBuffer held) {
+                repaired.add(key.getInt(4) + ": " + text(found) + " to " + text(held));
+              }
+            });
+    bench.change(
+        batch -> {
+          bench.put(batch, named, WEAK, 1, 10);
+          bench.put(batch, named, WEAK, 2, 20);
+          bench.put(batch, named, WEAK, 3, 30);
+        });
+    other.unset(1);
+    other.set(2, 21);
+    other.set(7, 70);
+    other.set(8, 80);
+    final PeriodicComparison both = new PeriodicComparison(List.of(table, named), bench.repairs);
+    assertEquals(4, ReconcileBench.round(both));
+    assertEquals(List.of("2: 21 to 20", "7: 70 to -", "8: 80 to -", "1: - to 10"), repaired);
+    assertEquals(0, ReconcileBench.round(both));
+    assertEquals(4, repaired.size());
+  }
+
+  private static String text(DirectBuffer value) {
+    return value == null ? "-" : Integer.toString(value.getInt(0));
+  }
+
+  /** An array of many slots and few entries is not read in one step. */
+  @Test
+  void shouldCountTheReadingOfABatchAsSoManyEntries() {
+    bench.change(
+        batch -> {
+          bench.put(batch, table, WEAK, 1, 7);
+          bench.put(batch, table, WEAK, 2, 7);
+        });
+    map.batchCost = 61;
+    final int steps = stepsOfRound();
+    map.batchCost = 62; // with two entries as much as a step compares
+    assertEquals(steps + 1, stepsOfRound());
+  }
+
+  private int stepsOfRound() {
+    int steps = 1;
+    while (comparison.step() != PeriodicComparison.END_OF_ROUND) {
+      steps++;
+    }
+    return steps;
   }
 
   @Test
