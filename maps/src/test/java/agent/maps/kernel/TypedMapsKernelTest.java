@@ -205,11 +205,6 @@ class TypedMapsKernelTest {
     assertEquals(0, overflow.remove(65_543));
     assertEquals(0, overflow.get(65_543));
     assertEquals(-Errno.ENOENT, overflow.remove(65_543));
-    final DeviceMap devices = new DeviceMap(create(SHIPPED.get(MapCatalog.DEVICES)));
-    assertEquals(0, devices.add(7, 0, 0, 0));
-    assertEquals(0, devices.add(7, 0, 0, 0), "it is there already");
-    assertEquals(0, devices.remove(7));
-    assertEquals(-Errno.ENOENT, devices.remove(7));
   }
 
   @Test

@@ -179,7 +179,7 @@ public final class DatapathManager implements AutoCloseable {
     attachDevices(pins, loader, constants, loaderAgent);
     createServices(pins, loaderAgent);
     redirects = new Redirects(conductor, context, maps, faults, repairs, pins, loaderAgent::load);
-    guard.add(redirects);
+    guard.add(redirects.guard());
     metrics = new KernelMetrics(maps.get(MapCatalog.METRICS));
     health.add(HealthModules.DROPS, guard.add(new DropWatch(metrics, context.nanoClock())));
     ports = resources.add(new PortShares(maps.get(MapCatalog.PORT_USAGE), context.nanoClock()));
@@ -245,7 +245,9 @@ public final class DatapathManager implements AutoCloseable {
       Pins pins, ProgramLoader loader, NodeConstants constants, LoaderAgent loaderAgent) {
     final DeviceAttachments devices = new DeviceAttachments(pins, tcChoice);
     final DeviceEntries deviceEntries =
-        guard.add(new DeviceEntries(maps.get(MapCatalog.DEVICES), faults, repairs));
+        new DeviceEntries(
+            conductor.immediateChanges(), maps.get(MapCatalog.DEVICES), faults, repairs);
+    guard.add(deviceEntries.guard());
     networkDevices =
         new NetworkDevices(
             conductor,
@@ -316,7 +318,9 @@ public final class DatapathManager implements AutoCloseable {
             TimeUnit.SECONDS.toNanos(context.conntrackGcIntervalSec()));
     sweeps = new ConntrackReport(conntrackGc, shares::overflowed, shares::overflowing, tables);
     final TranslationGate gate =
-        guard.add(new TranslationGate(maps.get(MapCatalog.EVENT_GATE), faults, repairs));
+        new TranslationGate(
+            conductor.immediateChanges(), maps.get(MapCatalog.EVENT_GATE), faults, repairs);
+    guard.add(gate.guard());
     events =
         new EventsAgent(
             maps.get(MapCatalog.EVENTS),

@@ -26,13 +26,13 @@ import agent.datapath.manager.load.MapPins;
 import agent.datapath.manager.load.OpenMaps;
 import agent.datapath.manager.prefilter.DevicePrefilter;
 import agent.datapath.manager.prefilter.PrefilterMaps;
+import agent.datapath.manager.scenario.DeviceMap;
 import agent.datapath.manager.spec.DatapathContext;
 import agent.datapath.manager.spec.IpcacheEntry;
 import agent.datapath.manager.spec.IpcacheProxy.IpcacheChange;
 import agent.datapath.manager.spec.Prefilter.PrefilterMode;
 import agent.datapath.manager.spec.PrefilterList;
 import agent.datapath.manager.spec.TcMode;
-import agent.maps.kernel.DeviceMap;
 import agent.maps.kernel.EndpointMap;
 import agent.maps.kernel.InterfaceArray;
 import agent.maps.kernel.MapCatalog;
@@ -109,7 +109,10 @@ class GuardAllocationKernelTest {
                 faults,
                 repairs)) {
       checks.add(generations);
-      checks.add(new TranslationGate(maps.get(MapCatalog.EVENT_GATE), faults, repairs));
+      checks.add(
+          new TranslationGate(
+                  conductor.immediateChanges(), maps.get(MapCatalog.EVENT_GATE), faults, repairs)
+              .guard());
       addMaps(maps, generations, policies);
       checks.add(DevicePrefilter.restore(context, prefilter, conductor, faults, repairs).guard());
       for (final TcMode mode : ManagerTestNode.tcModes()) {
@@ -170,9 +173,11 @@ class GuardAllocationKernelTest {
             maps.get(MapCatalog.ENDPOINTS), cells, generations, faults, repairs, Set.of(), true);
     checks.add(entries);
     assertEquals(0, new DeviceMap(maps.get(MapCatalog.DEVICES)).add(7, 0, 0, 0));
-    final DeviceEntries devices = new DeviceEntries(maps.get(MapCatalog.DEVICES), faults, repairs);
+    final DeviceEntries devices =
+        new DeviceEntries(
+            conductor.immediateChanges(), maps.get(MapCatalog.DEVICES), faults, repairs);
     devices.removeOthers();
-    checks.add(devices);
+    checks.add(devices.guard());
     return entries;
   }
 

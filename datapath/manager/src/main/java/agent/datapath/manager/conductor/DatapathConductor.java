@@ -1,6 +1,7 @@
 package agent.datapath.manager.conductor;
 
 import agent.conductor.ConductorAgent;
+import agent.reconcile.ImmediateChanges;
 import agent.reconcile.Reconciler;
 import agent.reconcile.TableChanges;
 import agent.reconcile.Waiter;
@@ -26,6 +27,7 @@ public final class DatapathConductor extends ConductorAgent {
   private final List<Reconciler> reconcilers = new ArrayList<>();
   private final Reconciler reconciler;
   private final Reconciler policyReconciler;
+  private final ImmediateChanges immediateChanges;
 
   /**
    * Creates the conductor without starting its thread.
@@ -38,6 +40,7 @@ public final class DatapathConductor extends ConductorAgent {
     this.clock = clock;
     reconciler = newReconciler();
     policyReconciler = newReconciler();
+    immediateChanges = new ImmediateChanges(newReconciler());
   }
 
   /**
@@ -68,6 +71,11 @@ public final class DatapathConductor extends ConductorAgent {
   /** Returns the reconciler of the policy maps. */
   Reconciler policyReconciler() {
     return policyReconciler;
+  }
+
+  /** Returns the changes of the maps of few entries, which have a reconciler for themselves. */
+  public ImmediateChanges immediateChanges() {
+    return immediateChanges;
   }
 
   /**

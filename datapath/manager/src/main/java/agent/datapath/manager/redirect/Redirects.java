@@ -6,16 +6,22 @@ import agent.datapath.manager.attach.Pins;
 import agent.datapath.manager.compile.ProgramFile;
 import agent.datapath.manager.conductor.DatapathConductor;
 import agent.datapath.manager.guard.Check;
+import agent.datapath.manager.guard.ComparedTables;
 import agent.datapath.manager.guard.KernelFaults;
-import agent.datapath.manager.guard.MapRounds;
 import agent.datapath.manager.load.OpenMaps;
 import agent.datapath.manager.spec.DatapathContext;
 import agent.datapath.manager.spec.NodeRedirects;
 import agent.datapath.manager.spec.RedirectedFlow;
+import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.MapCatalog;
 import agent.maps.layout.RedirectKind;
 import agent.maps.layout.RedirectSocketFlyweight;
 import agent.maps.layout.RedirectSocketKeyFlyweight;
+import agent.reconcile.BpfTargetMap;
+import agent.reconcile.DesiredTable;
+import agent.reconcile.ImmediateChanges;
+import agent.reconcile.PeriodicComparison;
+import agent.reconcile.Realization;
 import agent.types.IpAddress;
 import java.nio.file.Path;
 import java.util.EnumMap;
@@ -25,21 +31,32 @@ import java.util.Optional;
 import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Function;
+import org.agrona.concurrent.UnsafeBuffer;
 
 /**
  * The maps that send flows to proxies. The sockets of a former run are gone with it, and its
  * proxies do not listen: their ports are remembered, so that those of this run take them and flows
  * that have entries go on where that is possible.
  */
-public final class Redirects implements NodeRedirects, Check {
+public final class Redirects implements NodeRedirects {
   private final DatapathConductor conductor;
   private final DatapathContext context;
   private final ProxiedFlows flows;
   private final JudgedServers servers;
   private final FlowIdentities identities;
-  private final RedirectMap proxies;
-  private final RedirectMap sockets;
-  private final MapRounds rounds;
+  private final ImmediateChanges changes;
+  private final DesiredTable proxies;
+  private final DesiredTable sockets;
+  private final Check guard;
+  private final UnsafeBuffer proxyKey = new UnsafeBuffer(new byte[Integer.BYTES]);
+  private final UnsafeBuffer proxyPort = new UnsafeBuffer(new byte[Integer.BYTES]);
+  private final UnsafeBuffer socketKey =
+      new UnsafeBuffer(new byte[RedirectSocketKeyFlyweight.LENGTH]);
+  private final UnsafeBuffer socketValue =
+      new UnsafeBuffer(new byte[RedirectSocketFlyweight.LENGTH]);
+  private final RedirectSocketKeyFlyweight socketOf =
+      new RedirectSocketKeyFlyweight().wrap(socketKey, 0);
+  private final RedirectSocketFlyweight socket = new RedirectSocketFlyweight().wrap(socketValue, 0);
   private final Function<String, Path> pin;
   private final ProxyFilterPins filters;
   private final Map<RedirectKind, Integer> previous = new EnumMap<>(RedirectKind.class);
@@ -64,34 +81,29 @@ public final class Redirects implements NodeRedirects, Check {
     flows = new ProxiedFlows(maps::get);
     servers = new JudgedServers(maps::get);
     identities = new FlowIdentities(maps::get, context.worldIdentity4(), context.worldIdentity6());
-    proxies = new RedirectMap(maps.get(MapCatalog.REDIRECT_PROXIES));
-    sockets = new RedirectMap(maps.get(MapCatalog.REDIRECT_SOCKETS));
-    rounds = new MapRounds(faults, repairs, List.of(proxies.guarded(), sockets.guarded()));
-    proxies
-        .guarded()
-        .map()
-        .forEachEntry(
-            cursor -> {
-              for (final RedirectKind kind : RedirectKind.values()) {
-                if (kind.number() == cursor.key().getInt(0)) {
-                  previous.put(kind, cursor.value().getInt(0));
-                }
-              }
-            });
-    for (final RedirectKind kind : RedirectKind.values()) {
-      write(kind, 0);
-    }
-    sockets.clear();
+    changes = conductor.immediateChanges();
+    final BpfMap ports = maps.get(MapCatalog.REDIRECT_PROXIES);
+    ports.forEachEntry(
+        cursor -> {
+          for (final RedirectKind kind : RedirectKind.values()) {
+            if (kind.number() == cursor.key().getInt(0)) {
+              previous.put(kind, cursor.value().getInt(0));
+            }
+          }
+        });
+    proxies = changes.add(new BpfTargetMap(ports), 0, Realization.PLAIN, faults);
+    sockets =
+        changes.add(
+            new BpfTargetMap(maps.get(MapCatalog.REDIRECT_SOCKETS)), 0, Realization.PLAIN, faults);
+    guard =
+        new ComparedTables("redirects", new PeriodicComparison(List.of(proxies, sockets), repairs));
+    changes.removeOthers(proxies);
+    changes.removeOthers(sockets);
   }
 
-  private void write(RedirectKind kind, int firstPort) {
-    proxies.entry().key().putInt(0, kind.number());
-    if (firstPort == 0) {
-      proxies.zero();
-    } else {
-      proxies.entry().value().putInt(0, firstPort);
-      proxies.put();
-    }
+  /** Returns the comparison of the maps with the kernel. */
+  public Check guard() {
+    return guard;
   }
 
   @Override
@@ -110,6 +122,16 @@ public final class Redirects implements NodeRedirects, Check {
   @Override
   public CompletableFuture<Void> serve(RedirectKind kind, int firstPort) {
     return conductor.run(() -> write(kind, firstPort));
+  }
+
+  private void write(RedirectKind kind, int firstPort) {
+    proxyKey.putInt(0, kind.number());
+    if (firstPort == 0) {
+      changes.remove(proxies, proxyKey);
+    } else {
+      proxyPort.putInt(0, firstPort);
+      changes.put(proxies, proxyKey, proxyPort);
+    }
   }
 
   @Override
@@ -132,12 +154,10 @@ public final class Redirects implements NodeRedirects, Check {
   public CompletableFuture<Void> join(RedirectedFlow flow, int port) {
     return conductor.run(
         () -> {
-          key(flow, port);
-          final RedirectSocketFlyweight socket =
-              new RedirectSocketFlyweight().wrap(sockets.entry().value(), 0);
+          setKey(flow, port);
           socket.client(high(flow.client()), low(flow.client())).clientPort(flow.clientPort());
           socket.server(high(flow.server()), low(flow.server())).serverPort(flow.serverPort());
-          sockets.put();
+          changes.tryPut(sockets, socketKey, socketValue);
         });
   }
 
@@ -145,17 +165,13 @@ public final class Redirects implements NodeRedirects, Check {
   public void leave(RedirectedFlow flow, int port) {
     conductor.run(
         () -> {
-          key(flow, port);
-          sockets.remove();
+          setKey(flow, port);
+          changes.remove(sockets, socketKey);
         });
   }
 
-  private void key(RedirectedFlow flow, int port) {
-    new RedirectSocketKeyFlyweight()
-        .wrap(sockets.entry().key(), 0)
-        .port(port)
-        .protocol(flow.protocol())
-        .family(flow.server().isIpv4() ? 4 : 6);
+  private void setKey(RedirectedFlow flow, int port) {
+    socketOf.port(port).protocol(flow.protocol()).family(flow.server().isIpv4() ? 4 : 6);
   }
 
   /** An IPv4 address is in the first four bytes. */
@@ -172,20 +188,5 @@ public final class Redirects implements NodeRedirects, Check {
     final Map<String, Path> pins = new TreeMap<>();
     RedirectLookups.MAPS.forEach(map -> pins.put(map.name(), pin.apply(map.name())));
     return new Source(pins, filters.load(), context.worldIdentity4(), context.worldIdentity6());
-  }
-
-  @Override
-  public Progress step(long nowNs) {
-    return rounds.step();
-  }
-
-  @Override
-  public void close() {
-    rounds.abandon();
-  }
-
-  @Override
-  public String toString() {
-    return "redirects";
   }
 }

@@ -10,7 +10,6 @@ import agent.bindings.MapType;
 import agent.bindings.ProgramTestRun;
 import agent.datapath.manager.load.Shards;
 import agent.maps.kernel.BpfMap;
-import agent.maps.kernel.DeviceMap;
 import agent.maps.kernel.EndpointMap;
 import agent.maps.kernel.GenerationArray;
 import agent.maps.kernel.InterfaceArray;

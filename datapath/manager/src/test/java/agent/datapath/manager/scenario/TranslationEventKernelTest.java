@@ -13,9 +13,10 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.bindings.MapFlag;
 import agent.datapath.manager.scenario.ScenarioServices.Server;
 import agent.maps.kernel.EndpointRates;
-import agent.maps.kernel.EventGateMap;
+import agent.maps.kernel.EntryBuffer;
 import agent.maps.kernel.RingBufferReader;
 import agent.maps.layout.DropReason;
 import agent.maps.layout.EndpointOption;
@@ -67,7 +68,9 @@ class TranslationEventKernelTest {
       End backend) {}
 
   private void listen() {
-    new EventGateMap(node.map("event_gate")).set(EventGate.TRANSLATIONS.number());
+    final EntryBuffer gate = new EntryBuffer(node.map("event_gate"));
+    gate.value().putInt(0, EventGate.TRANSLATIONS.number());
+    assertEquals(0, node.map("event_gate").update(gate, MapFlag.ANY));
   }
 
   /** Returns the events since the last call, of which each is a translation. */

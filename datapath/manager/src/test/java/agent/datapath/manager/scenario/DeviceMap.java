@@ -1,14 +1,15 @@
-package agent.maps.kernel;
+package agent.datapath.manager.scenario;
 
 import agent.bindings.MapFlag;
+import agent.maps.kernel.BpfMap;
+import agent.maps.kernel.EntryBuffer;
 import agent.maps.layout.DeviceEntryFlyweight;
 import agent.maps.layout.MapSize;
-import org.agrona.DirectBuffer;
 
 /**
- * Typed access to the map {@code devices}: the interface indexes of the devices by which flows may
- * bypass the stack, and the addresses that masqueraded flows get there. Methods return 0 or a
- * negative errno. Not thread-safe.
+ * Writes the map {@code devices}, as other tools do and for nodes without an agent: the interface
+ * indexes of the devices by which flows may bypass the stack, and the addresses that masqueraded
+ * flows get there. Methods return 0 or a negative errno. Not thread-safe.
  */
 public final class DeviceMap {
   private final BpfMap map;
@@ -33,19 +34,9 @@ public final class DeviceMap {
     return map.update(entry, MapFlag.ANY);
   }
 
-  /** Returns the value that was written last. */
-  public DirectBuffer written() {
-    return entry.value();
-  }
-
   /** Deletes the entry of a device; -ENOENT where it has none. */
   public int remove(int ifindex) {
     entry.key().putInt(0, ifindex);
     return map.delete(entry);
-  }
-
-  /** Creates the exception of a failure, which names the interface of the last operation. */
-  public BpfMapException failure(String operation, int result) {
-    return map.failure(operation, entry, result);
   }
 }
