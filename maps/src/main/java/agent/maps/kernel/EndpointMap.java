@@ -18,10 +18,6 @@ public final class EndpointMap {
     value.wrap(entry.value(), 0);
   }
 
-  public BpfMap map() {
-    return map;
-  }
-
   /** Returns the value that {@link #put()} writes, cleared but for the endpoint's id. */
   public EndpointEntryFlyweight edit(int endpointId) {
     entry.key().putInt(0, endpointId);

@@ -178,7 +178,7 @@ class TypedMapsKernelTest {
   }
 
   @Test
-  void shouldKeepCellsOfInterfacesAndTheirOverflow() {
+  void shouldKeepCellsOfInterfaces() {
     final BpfMap map = create(SHIPPED.get(MapCatalog.INTERFACES));
     final int index = InterfaceArray.index(65_543);
     assertEquals(7, index);
@@ -198,27 +198,21 @@ class TypedMapsKernelTest {
       cells.set(index, 0);
       assertEquals(0, map.countEntries());
     }
-    final InterfaceOverflowMap overflow =
-        new InterfaceOverflowMap(create(SHIPPED.get(MapCatalog.INTERFACES_OVERFLOW)));
-    assertEquals(0, overflow.set(65_543, 12));
-    assertEquals(12, overflow.get(65_543));
-    assertEquals(0, overflow.remove(65_543));
-    assertEquals(0, overflow.get(65_543));
-    assertEquals(-Errno.ENOENT, overflow.remove(65_543));
   }
 
   @Test
   void shouldKeepEndpointsAndIpcacheEntries() {
-    final EndpointMap endpoints = new EndpointMap(create(SHIPPED.get(MapCatalog.ENDPOINTS)));
+    final BpfMap map = create(SHIPPED.get(MapCatalog.ENDPOINTS));
+    final EndpointMap endpoints = new EndpointMap(map);
     endpoints.edit(9).ifindex(7).identity(2031).mac(0x0200_5e10_2030L).ipv6(-1, -1);
     assertEquals(0, endpoints.put());
     assertEquals(0, endpoints.lookup(9));
     assertEquals(7, endpoints.found().ifindex());
     assertEquals(0x0200_5e10_2030L, endpoints.found().mac());
     assertEquals(9, endpoints.found().endpointId());
-    assertEquals(1, endpoints.map().countEntries());
+    assertEquals(1, map.countEntries());
     assertEquals(0, endpoints.clear(9));
-    assertEquals(0, endpoints.map().countEntries());
+    assertEquals(0, map.countEntries());
     endpoints.edit(65_536).ifindex(1);
     assertEquals(-Errno.E2BIG, endpoints.put());
 

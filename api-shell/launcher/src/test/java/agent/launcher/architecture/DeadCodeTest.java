@@ -74,15 +74,13 @@ class DeadCodeTest {
               "agent.l7proxy.HttpProxy.bufferBytes()",
               "tests hold a bound on the memory of buffers"),
           Map.entry(
-              "agent.datapath.manager.guard.DesiredEntries.heldWords()",
-              "tests hold that memory is given up"),
-          Map.entry(
               "agent.state.StateFolder.<init>(FolderFiles, String, Codec, Faults)",
               "tests of one folder, of which no file is missed"),
           Map.entry(
               "agent.maps.kernel.Ipcache4Map.delete(int, int)",
               "tests change the map as other tools do, and set up nodes without an agent"),
           Map.entry("agent.maps.kernel.Ipcache6Map.delete(long, long, int)", "see Ipcache4Map"),
+          Map.entry("agent.maps.kernel.EndpointMap.clear(int)", "see Ipcache4Map"),
           Map.entry(
               "agent.maps.kernel.PolicyMap.delete(int, int, int, int, int)", "see Ipcache4Map"),
           Map.entry(

@@ -22,6 +22,7 @@ import agent.datapath.manager.conductor.AttachedEndpoints;
 import agent.datapath.manager.conductor.DatapathConductor;
 import agent.datapath.manager.conductor.DatapathFailures;
 import agent.datapath.manager.conductor.EndpointEntries;
+import agent.datapath.manager.conductor.EntryOptions;
 import agent.datapath.manager.conductor.InterfaceCells;
 import agent.datapath.manager.conductor.IpcacheMaps;
 import agent.datapath.manager.conductor.PolicyMaps;
@@ -196,19 +197,20 @@ public final class DatapathManager implements AutoCloseable {
     final InterfaceCells cells =
         resources.add(
             new InterfaceCells(
+                conductor.immediateChanges(),
                 maps.get(MapCatalog.INTERFACES),
                 maps.get(MapCatalog.INTERFACES_OVERFLOW),
                 faults,
                 repairs));
     entries =
         new EndpointEntries(
+            conductor.immediateChanges(),
             maps.get(MapCatalog.ENDPOINTS),
             cells,
             generations,
             faults,
             repairs,
-            flows.always(),
-            context.bypassesStack());
+            new EntryOptions(flows.always(), context.bypassesStack()));
     policyMaps =
         resources.add(
             new PolicyMaps(
@@ -222,8 +224,8 @@ public final class DatapathManager implements AutoCloseable {
             faults,
             repairs);
     guard.add(generations);
-    guard.add(entries);
-    guard.add(cells);
+    guard.add(entries.guard());
+    guard.add(cells.guard());
     guard.add(policyMaps.guard());
     guard.add(policyMaps.slots());
     guard.add(ipcache.guard());

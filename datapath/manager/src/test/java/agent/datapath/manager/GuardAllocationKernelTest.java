@@ -14,6 +14,7 @@ import agent.datapath.manager.attach.Pins;
 import agent.datapath.manager.attach.TcAttachmentChoice;
 import agent.datapath.manager.conductor.DatapathConductor;
 import agent.datapath.manager.conductor.EndpointEntries;
+import agent.datapath.manager.conductor.EntryOptions;
 import agent.datapath.manager.conductor.InterfaceCells;
 import agent.datapath.manager.conductor.IpcacheMaps;
 import agent.datapath.manager.conductor.PolicyMaps;
@@ -163,15 +164,22 @@ class GuardAllocationKernelTest {
     }
     final InterfaceCells cells =
         new InterfaceCells(
+            conductor.immediateChanges(),
             maps.get(MapCatalog.INTERFACES),
             maps.get(MapCatalog.INTERFACES_OVERFLOW),
             faults,
             repairs);
-    checks.add(cells);
+    checks.add(cells.guard());
     final EndpointEntries entries =
         new EndpointEntries(
-            maps.get(MapCatalog.ENDPOINTS), cells, generations, faults, repairs, Set.of(), true);
-    checks.add(entries);
+            conductor.immediateChanges(),
+            maps.get(MapCatalog.ENDPOINTS),
+            cells,
+            generations,
+            faults,
+            repairs,
+            new EntryOptions(Set.of(), true));
+    checks.add(entries.guard());
     assertEquals(0, new DeviceMap(maps.get(MapCatalog.DEVICES)).add(7, 0, 0, 0));
     final DeviceEntries devices =
         new DeviceEntries(

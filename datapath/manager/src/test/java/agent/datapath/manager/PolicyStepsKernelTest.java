@@ -9,6 +9,7 @@ import agent.conductor.Repairs;
 import agent.datapath.manager.attach.Pins;
 import agent.datapath.manager.conductor.DatapathConductor;
 import agent.datapath.manager.conductor.EndpointEntries;
+import agent.datapath.manager.conductor.EntryOptions;
 import agent.datapath.manager.conductor.InterfaceCells;
 import agent.datapath.manager.conductor.IpcacheMaps;
 import agent.datapath.manager.conductor.PolicyMaps;
@@ -88,13 +89,20 @@ class PolicyStepsKernelTest {
     }
     cells =
         new InterfaceCells(
+            conductor.immediateChanges(),
             maps.get(MapCatalog.INTERFACES),
             maps.get(MapCatalog.INTERFACES_OVERFLOW),
             faults,
             repairs);
     final EndpointEntries entries =
         new EndpointEntries(
-            maps.get(MapCatalog.ENDPOINTS), cells, generations, faults, repairs, Set.of(), true);
+            conductor.immediateChanges(),
+            maps.get(MapCatalog.ENDPOINTS),
+            cells,
+            generations,
+            faults,
+            repairs,
+            new EntryOptions(Set.of(), true));
     policies = new PolicyMaps(conductor, generations, maps, entries, List.of(), faults, repairs);
     ipcache =
         new IpcacheMaps(

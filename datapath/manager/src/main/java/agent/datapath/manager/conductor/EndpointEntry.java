@@ -2,7 +2,6 @@ package agent.datapath.manager.conductor;
 
 import agent.datapath.manager.spec.EndpointSpec;
 import agent.maps.layout.EndpointEntryFlyweight;
-import agent.maps.layout.EndpointOption;
 import agent.types.IpAddress;
 import java.util.Set;
 
@@ -20,11 +19,8 @@ record EndpointEntry(
     long ipv6Low,
     int identity,
     int policyId) {
-  /** Options of the node, which entries have besides those of their endpoints. */
-  static final int NODE_OPTIONS =
-      EndpointOption.HOST_ROUTING.number()
-          | EndpointOption.SERVICES.number()
-          | EndpointOption.CAPTURE.number();
+  /** The entry of an endpoint that has none. */
+  static final EndpointEntry NONE = new EndpointEntry(0, 0, 0, 0, 0, false, 0, false, 0, 0, 0, 0);
 
   boolean hasOneOf(Set<IpAddress> addresses) {
     return (hasIpv4 && addresses.contains(IpAddress.ofIpv4(ipv4)))
@@ -34,7 +30,7 @@ record EndpointEntry(
   static EndpointEntry of(EndpointEntryFlyweight found) {
     return new EndpointEntry(
         found.ifindex(),
-        found.options() & ~NODE_OPTIONS,
+        found.options() & ~EntryOptions.OF_NODE,
         found.aggregation(),
         found.mac(),
         found.hostMac(),
@@ -93,26 +89,10 @@ record EndpointEntry(
         && ipv6Low == other.ipv6Low;
   }
 
-  boolean equals(int id, EndpointEntryFlyweight found, int written) {
-    return found.endpointId() == id
-        && found.ifindex() == ifindex
-        && found.options() == written
-        && found.aggregation() == aggregation
-        && found.mac() == mac
-        && found.hostMac() == hostMac
-        && found.hasIpv4() == hasIpv4
-        && found.ipv4() == ipv4
-        && found.hasIpv6() == hasIpv6
-        && found.ipv6High() == ipv6High
-        && found.ipv6Low() == ipv6Low
-        && found.identity() == identity
-        && found.policyId() == policyId;
-  }
-
-  void copyTo(EndpointEntryFlyweight value, int written) {
+  void copyTo(EndpointEntryFlyweight value) {
     value
         .ifindex(ifindex)
-        .options(written)
+        .options(options)
         .aggregation(aggregation)
         .mac(mac)
         .hostMac(hostMac)

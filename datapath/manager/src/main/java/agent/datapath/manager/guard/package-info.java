@@ -4,19 +4,13 @@
  *
  * <p>{@link agent.datapath.manager.guard.Guard} runs the checks as bounded steps of {@code
  * dp-conductor}; each {@link agent.datapath.manager.guard.Check} stands beside the objects that it
- * compares: {@code attach.HookGuard}, {@code conductor.PolicySlots}, {@code conductor.IpcacheMaps},
- * {@code conductor.VerdictGenerations}, {@code conductor.EndpointEntries}, {@code
- * prefilter.PrefilterGuard} and {@code load.MapPins}.
+ * compares: {@code attach.HookGuard}, {@code conductor.PolicySlots}, {@code
+ * conductor.VerdictGenerations}, {@code prefilter.PrefilterGuard} and {@code load.MapPins}.
  *
- * <p>The desired entries of a map are those that its writer on the conductor's thread was asked
- * for, in a {@link agent.datapath.manager.guard.DesiredEntries}: a synchronization after a restart
- * names all of them, also those that the kernel holds already, and each change follows. The tables
- * of the domain belong to other threads, and the mirrors are caches that open late and read the
- * kernel, which is what is in doubt here. A prefix of the prefilter is looked up in the list in
- * force. The ipcache, the services and the policy maps are in tables of {@code datapath/reconcile},
- * which compares them: {@link agent.datapath.manager.guard.ComparedTables}. Not compared are maps
- * that programs write (conntrack, fragments, counters, events); a test changes an entry of every
- * other map.
+ * <p>The desired entries of most maps are in tables of {@code datapath/reconcile}, which compares
+ * them: {@link agent.datapath.manager.guard.ComparedTables}. A prefix of the prefilter is looked up
+ * in the list in force. Not compared are maps that programs write (conntrack, fragments, counters,
+ * events); a test changes an entry of every other map.
  *
  * <p>A fault stays until a comparison finds no difference any more; a repair is counted in {@link
  * agent.conductor.Repairs} and logged with what was found.

@@ -1,30 +1,38 @@
 package agent.datapath.manager.conductor;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.bindings.MapFlag;
 import agent.conductor.ModuleHealth.Level;
 import agent.conductor.Repairs;
 import agent.datapath.manager.guard.Check;
 import agent.datapath.manager.guard.KernelFaults;
+import agent.datapath.manager.scenario.InterfaceOverflowMap;
+import agent.datapath.manager.spec.EndpointFaults.Fault;
+import agent.datapath.manager.spec.EndpointFaults.Part;
 import agent.datapath.manager.spec.EndpointSpec;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.BpfMapException;
 import agent.maps.kernel.EndpointMap;
+import agent.maps.kernel.EntryBuffer;
 import agent.maps.kernel.GenerationArray;
 import agent.maps.kernel.InterfaceArray;
-import agent.maps.kernel.InterfaceOverflowMap;
 import agent.maps.kernel.MapCatalog;
 import agent.maps.kernel.MapDefinitions;
 import agent.maps.layout.EndpointEntryFlyweight;
 import agent.maps.layout.EndpointOption;
 import agent.maps.layout.EventType;
 import agent.maps.layout.MapSize;
+import agent.reconcile.ImmediateChanges;
+import agent.reconcile.Reconciler;
 import agent.testkit.KernelTest;
 import agent.types.IpAddress;
 import agent.types.MacAddress;
+import java.util.List;
 import java.util.Set;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -75,8 +83,10 @@ class EndpointEntriesKernelTest {
   }
 
   private EndpointEntries start(Set<EventType> always, boolean bypassesStack) {
-    owner = new InterfaceCells(interfaces, overflow, faults, repairs);
-    return new EndpointEntries(map, owner, generations, faults, repairs, always, bypassesStack);
+    final ImmediateChanges changes = new ImmediateChanges(new Reconciler(System::nanoTime));
+    owner = new InterfaceCells(changes, interfaces, overflow, faults, repairs);
+    return new EndpointEntries(
+        changes, map, owner, generations, faults, repairs, new EntryOptions(always, bypassesStack));
   }
 
   private static EndpointSpec spec(int id, int ifindex) {
@@ -111,17 +121,17 @@ class EndpointEntriesKernelTest {
     final EndpointEntries entries = start();
     entries.open(spec(77, IFINDEX), 5);
     assertEquals(0x141, entry(77).options());
-    round(entries);
+    round(entries.guard());
     final long before = generation(77);
     entries.listen(true, false);
     assertEquals(0x155, entry(77).options());
     assertEquals(before + 1, generation(77), "traced flows go another way");
     entries.listen(true, false);
     assertEquals(before + 1, generation(77), "a further subscriber changes nothing");
-    round(entries);
+    round(entries.guard());
     entries.listen(false, false);
     assertEquals(0x141, entry(77).options());
-    round(entries);
+    round(entries.guard());
     repairs.forEach((kind, repaired) -> assertEquals(0, repaired, kind + " repaired"));
     assertEquals(0x155, entries.current(77).options());
   }
@@ -142,7 +152,7 @@ class EndpointEntriesKernelTest {
     final long before = generation(77);
     owner.close();
     final EndpointEntries next = start(Set.of(EventType.DROP), true);
-    round(next);
+    round(next.guard());
     next.listen(false, false);
     assertEquals(0x345, entry(77).options());
     assertEquals(before, generation(77));
@@ -152,7 +162,7 @@ class EndpointEntriesKernelTest {
     assertEquals(0x355, entry(77).options());
     all.listen(true, false);
     assertEquals(before, generation(77), "nothing changes");
-    round(all);
+    round(all.guard());
     repairs.forEach((kind, repaired) -> assertEquals(0, repaired, kind + " repaired"));
   }
 
@@ -173,7 +183,7 @@ class EndpointEntriesKernelTest {
     entries.listen(true, false);
     entries.bypassStack(true);
     assertEquals(0x355, entry(78).options());
-    round(entries);
+    round(entries.guard());
     repairs.forEach((kind, repaired) -> assertEquals(0, repaired, kind + " repaired"));
   }
 
@@ -199,7 +209,7 @@ class EndpointEntriesKernelTest {
     entries.listen(true, true);
     entries.listen(false, false);
     assertEquals(0x341, entry(77).options());
-    round(entries);
+    round(entries.guard());
     repairs.forEach((kind, repaired) -> assertEquals(0, repaired, kind + " repaired"));
   }
 
@@ -212,8 +222,52 @@ class EndpointEntriesKernelTest {
     final EndpointEntries next = start(true);
     assertEquals(0, entry(77).options() & EndpointOption.CAPTURE.number());
     assertEquals(0, next.current(77).options() & EndpointOption.CAPTURE.number());
-    round(next);
+    round(next.guard());
     repairs.forEach((kind, repaired) -> assertEquals(0, repaired, kind + " repaired"));
+  }
+
+  /** The flows of the endpoint go another way, and no comparison finds a difference. */
+  @Test
+  void shouldEndTheNotificationsOfAPreviousRun() {
+    final EndpointEntries entries = start(true);
+    entries.open(spec(77, IFINDEX), 5);
+    entries.listen(true, false);
+    owner.close();
+    final long before = generation(77);
+    final EndpointEntries next = start(true);
+    assertEquals(0x341, entry(77).options());
+    assertEquals(before + 1, generation(77));
+    round(next.guard());
+    repairs.forEach((kind, repaired) -> assertEquals(0, repaired, kind + " repaired"));
+  }
+
+  @Test
+  void shouldRepairAnEntryOfWhichAnyByteHasChanged() {
+    final EndpointEntries entries = start();
+    entries.open(spec(77, IFINDEX), 5);
+    final EntryBuffer slot = new EntryBuffer(map);
+    slot.key().putInt(0, 77);
+    assertEquals(0, map.lookup(slot));
+    final byte[] before = new byte[EndpointEntryFlyweight.LENGTH];
+    slot.value().getBytes(0, before);
+    for (int i = 0; i < before.length; i++) {
+      final long generation = generation(77);
+      slot.value().putByte(i, (byte) (before[i] ^ 0x40));
+      assertEquals(0, map.update(slot, MapFlag.ANY));
+      round(entries.guard());
+      assertEquals(0, map.lookup(slot));
+      final byte[] after = new byte[EndpointEntryFlyweight.LENGTH];
+      slot.value().getBytes(0, after);
+      assertArrayEquals(before, after, "byte " + i);
+      assertEquals(generation + 1, generation(77), "flows are judged again");
+      assertEquals(
+          List.of(
+              new Fault(Part.PROGRAMS, true, "endpoint 77 entry of endpoints: has other values")),
+          faults.of(77));
+    }
+    round(entries.guard());
+    assertEquals(List.of(), faults.of(77));
+    assertEquals(Level.OK, faults.read().level(), () -> faults.read().message());
   }
 
   @Test
@@ -227,7 +281,7 @@ class EndpointEntriesKernelTest {
     owner.close();
     final EndpointEntries same = start(true);
     assertEquals(before + 1, generation(77));
-    round(same);
+    round(same.guard());
     repairs.forEach((kind, repaired) -> assertEquals(0, repaired, kind + " repaired"));
   }
 
@@ -304,6 +358,25 @@ class EndpointEntriesKernelTest {
     assertEquals(78, colliding.get(COLLIDING));
     entries.clear(78);
     assertEquals(0, colliding.get(COLLIDING));
+    entries.open(spec(80, 7), 5);
+    entries.open(spec(81, 7 + MapSize.INTERFACE_CELLS), 5);
+    assertEquals(81, colliding.get(7 + MapSize.INTERFACE_CELLS), "the refused one has not come");
+  }
+
+  /** Programs look into the overflow where the cell is empty, too. */
+  @Test
+  void shouldCloseAnInterfaceThatWasInTheOverflowBeforeItHadItsCell() {
+    final EndpointEntries entries = start();
+    entries.open(spec(77, IFINDEX), 5);
+    entries.open(spec(78, COLLIDING), 5);
+    entries.clear(77);
+    entries.open(spec(78, COLLIDING), 5);
+    assertEquals(InterfaceArray.cell(COLLIDING, 78), cells.get(cell(COLLIDING)));
+    assertEquals(0, colliding.get(COLLIDING));
+    entries.close(78);
+    assertFalse(entries.isOpen(78));
+    assertEquals(0, cells.get(cell(COLLIDING)));
+    assertEquals(0, colliding.get(COLLIDING));
   }
 
   @Test
@@ -320,7 +393,7 @@ class EndpointEntriesKernelTest {
     assertFalse(after.isOpen(79));
     assertEquals(0, cells.get(8));
     assertEquals(InterfaceArray.cell(IFINDEX, 77), cells.get(cell(IFINDEX)));
-    round(owner);
+    round(owner.guard());
     assertEquals(78, colliding.get(COLLIDING));
     repairs.forEach((kind, count) -> assertEquals(0, count, kind.name()));
   }
@@ -349,17 +422,33 @@ class EndpointEntriesKernelTest {
     final EndpointEntries entries = start();
     entries.open(spec(77, IFINDEX), 5);
     entries.open(spec(78, COLLIDING), 5);
-    round(owner);
+    round(owner.guard());
     cells.set(cell(IFINDEX), 0);
     cells.set(9, InterfaceArray.cell(9, 77));
     assertEquals(0, colliding.remove(COLLIDING));
-    round(owner);
+    round(owner.guard());
     assertEquals(InterfaceArray.cell(IFINDEX, 77), cells.get(cell(IFINDEX)));
     assertEquals(0, cells.get(9));
     assertEquals(78, colliding.get(COLLIDING));
+    assertEquals(
+        List.of(
+            new Fault(
+                Part.PROGRAMS,
+                true,
+                "cell 1234 of interfaces: is of interface 0 and endpoint 0, "
+                    + "not of interface 1234 and endpoint 77")),
+        faults.of(77));
+    assertEquals(
+        "cell 1234 of interfaces: is of interface 0 and endpoint 0, "
+            + "not of interface 1234 and endpoint 77; "
+            + "cell 9 of interfaces: is of interface 9 and endpoint 77, "
+            + "not of interface 0 and endpoint 0; "
+            + "map interfaces_overflow: 1 entries missing, 0 unexpected, 0 with a wrong value; "
+            + "first: missing (interface 66770)",
+        faults.read().message());
     repairs.forEach(
         (kind, count) -> assertEquals(kind == Repairs.Kind.MAP_ENTRY ? 3 : 0, count, kind.name()));
-    round(owner);
+    round(owner.guard());
     assertEquals(Level.OK, faults.read().level(), () -> faults.read().message());
   }
 }

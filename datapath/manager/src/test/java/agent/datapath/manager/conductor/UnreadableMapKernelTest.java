@@ -15,6 +15,7 @@ import agent.maps.kernel.MapDefinition;
 import agent.maps.kernel.MapDefinitions;
 import agent.maps.kernel.MapProperties;
 import agent.reconcile.DesiredTable;
+import agent.reconcile.ImmediateChanges;
 import agent.reconcile.Reconciler;
 import agent.testkit.KernelTest;
 import java.util.ArrayList;
@@ -59,7 +60,13 @@ class UnreadableMapKernelTest {
               BpfMapException.class,
               () ->
                   new EndpointEntries(
-                      map, null, null, new KernelFaults(), new Repairs(), Set.of(), true));
+                      new ImmediateChanges(new Reconciler(System::nanoTime)),
+                      map,
+                      null,
+                      null,
+                      new KernelFaults(),
+                      new Repairs(),
+                      new EntryOptions(Set.of(), true)));
       assertEquals("map endpoints: walk (all): EPERM", failure.getMessage());
     }
   }

@@ -13,7 +13,6 @@ import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.EndpointMap;
 import agent.maps.kernel.GenerationArray;
 import agent.maps.kernel.InterfaceArray;
-import agent.maps.kernel.InterfaceOverflowMap;
 import agent.maps.kernel.Ipcache4Map;
 import agent.maps.kernel.Ipcache6Map;
 import agent.maps.kernel.MapDefinition;

@@ -1,10 +1,13 @@
-package agent.maps.kernel;
+package agent.datapath.manager.scenario;
 
 import agent.bindings.MapFlag;
+import agent.maps.kernel.BpfMap;
+import agent.maps.kernel.EntryBuffer;
 
 /**
- * Typed access to the map {@code interfaces_overflow}: the endpoint of an interface whose cell
- * another interface has. Methods return 0 or a negative errno. Not thread-safe.
+ * Writes the map {@code interfaces_overflow}, as other tools do and for nodes without an agent: the
+ * endpoint of an interface whose cell another interface has. Methods return 0 or a negative errno.
+ * Not thread-safe.
  */
 public final class InterfaceOverflowMap {
   private final BpfMap map;
@@ -31,10 +34,5 @@ public final class InterfaceOverflowMap {
   public int remove(int ifindex) {
     entry.key().putInt(0, ifindex);
     return map.delete(entry);
-  }
-
-  /** Creates the exception of a failure, which names the interface of the last operation. */
-  public BpfMapException failure(String operation, int result) {
-    return map.failure(operation, entry, result);
   }
 }
