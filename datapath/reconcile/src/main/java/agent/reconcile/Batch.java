@@ -1,6 +1,8 @@
 package agent.reconcile;
 
+import java.util.ArrayList;
 import java.util.BitSet;
+import java.util.List;
 import org.agrona.DirectBuffer;
 import org.agrona.collections.LongArrayList;
 
@@ -11,7 +13,10 @@ import org.agrona.collections.LongArrayList;
  */
 public final class Batch {
   private final Tables tables;
-  private final LongArrayList additions = new LongArrayList();
+
+  /** By the rank of the table. */
+  private final List<LongArrayList> additions = new ArrayList<>();
+
   private final LongArrayList removals = new LongArrayList();
   private final RefusedRows refused;
 
@@ -43,7 +48,8 @@ public final class Batch {
   /** Notes a row whose entry differs from that of the map; -1 is none. */
   void note(DesiredTable table, int row) {
     if (row >= 0) {
-      (table.isWanted(row) ? additions : removals).addLong(Tables.pack(tables.indexOf(table), row));
+      (table.isWanted(row) ? additions(table.rank()) : removals)
+          .addLong(Tables.pack(tables.indexOf(table), row));
     }
   }
 
@@ -94,7 +100,7 @@ public final class Batch {
     if (reviewsAll) {
       reviewed.set(0, tables.size());
     }
-    additions.clear();
+    additions.forEach(LongArrayList::clear);
     removals.clear();
     applied = 0;
   }
@@ -104,8 +110,12 @@ public final class Batch {
     return applied;
   }
 
-  LongArrayList additions() {
-    return additions;
+  /** Returns the additions to tables of a rank. */
+  LongArrayList additions(int rank) {
+    while (additions.size() <= rank) {
+      additions.add(new LongArrayList());
+    }
+    return additions.get(rank);
   }
 
   LongArrayList removals() {

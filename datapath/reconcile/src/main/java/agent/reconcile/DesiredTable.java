@@ -48,6 +48,7 @@ public final class DesiredTable {
   private final int keyBytes;
   private final int valueBytes;
   private final int stride;
+  private final int batch;
   private final KeyIndex index = new KeyIndex();
   private final UnsafeBuffer keyView = new UnsafeBuffer(0, 0);
   private final UnsafeBuffer writtenView = new UnsafeBuffer(0, 0);
@@ -88,6 +89,7 @@ public final class DesiredTable {
     this.realization = realization;
     keyBytes = map.keyBytes();
     valueBytes = map.valueBytes();
+    batch = map.batch();
     final int bytes = KEY + keyBytes + valueBytes + sources * (Integer.BYTES + valueBytes);
     stride = bytes + Long.BYTES - 1 & -Long.BYTES;
     wanted = OffHeap.allocate(valueBytes);
@@ -100,6 +102,11 @@ public final class DesiredTable {
 
   MapFaults faults() {
     return faults;
+  }
+
+  /** Returns how many additions are written together at most. */
+  int batch() {
+    return batch;
   }
 
   int rank() {
@@ -315,8 +322,11 @@ public final class DesiredTable {
 
   /** Returns whether the map holds what it is to hold for a row, as far as is known. */
   boolean isRealized(int row) {
+    if (!has(row, WRITTEN)) {
+      return !isWanted(row);
+    }
     final DirectBuffer value = wanted(row);
-    return value == null ? !has(row, WRITTEN) : has(row, WRITTEN) && isWritten(row, value);
+    return value != null && isWritten(row, value);
   }
 
   /** Returns whether a row is realized, and its last write or deletion was not refused. */
@@ -403,6 +413,29 @@ public final class DesiredTable {
     return writtenView;
   }
 
+  /**
+   * Returns the value that is about to be written for a row. Where the map holds none, it is kept
+   * in its place, so that {@link #realized(int)} need not find it out once more.
+   */
+  MutableDirectBuffer staged(int row) {
+    final MutableDirectBuffer value = wanted(row);
+    if (!has(row, WRITTEN)) {
+      part(row).putBytes(at(row) + KEY + keyBytes, value, 0, valueBytes);
+    }
+    return value;
+  }
+
+  /** Notes that the value of {@link #staged} was written to the map. */
+  void realized(int row) {
+    if (has(row, WRITTEN)) {
+      realized(row, wanted(row));
+    } else {
+      writtenView.wrap(part(row), at(row) + KEY + keyBytes, valueBytes);
+      realization.onWritten(key(row), null, writtenView);
+      held(row, state(row));
+    }
+  }
+
   /** Notes that a value was written to the map for a row. */
   void realized(int row, MutableDirectBuffer value) {
     realization.onWritten(key(row), held(row), value);
@@ -412,8 +445,11 @@ public final class DesiredTable {
   /** Notes what the map holds now for a row. */
   void written(int row, DirectBuffer value) {
     part(row).putBytes(at(row) + KEY + keyBytes, value, 0, valueBytes);
-    set(row, WRITTEN);
-    clear(row, REFUSED);
+    held(row, state(row));
+  }
+
+  private void held(int row, int state) {
+    part(row).putInt(at(row) + STATE, (state | WRITTEN) & ~REFUSED);
   }
 
   /** Notes that the map holds nothing for a row. */

@@ -364,12 +364,12 @@ public final class Reconciler implements Work {
   }
 
   private boolean addAllowed() {
-    final LongArrayList additions = batch.additions();
     for (; rank <= tables.highestRank(); rank++) {
+      final LongArrayList additions = batch.additions(rank);
       for (; cursor < additions.size(); cursor++) {
         final long packed = additions.getLong(cursor);
         final DesiredTable added = tables.tableOf(packed);
-        if (added != null && added.rank() == rank) {
+        if (added != null) {
           if (allowance <= 0) {
             return false;
           }
@@ -427,7 +427,7 @@ public final class Reconciler implements Work {
     if (number > 0) {
       touched.add(written);
       for (int i = 0; i < number; i++) {
-        written.realized(staged.row(i), written.wanted(staged.row(i)));
+        written.realized(staged.row(i));
       }
     }
     for (; number < size && phase == Phase.ADD; number++) {

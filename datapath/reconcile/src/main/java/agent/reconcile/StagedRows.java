@@ -23,12 +23,12 @@ final class StagedRows {
   /** Stages the desired entry of a row; returns whether there is room for no other one. */
   boolean add(DesiredTable to, int row) {
     table = to;
-    if (rows.length < to.map().batch()) {
-      rows = new int[to.map().batch()];
+    if (rows.length < to.batch()) {
+      rows = new int[to.batch()];
     }
-    to.map().stage(to.key(row), to.wanted(row));
+    to.map().stage(to.key(row), to.staged(row));
     rows[size++] = row;
-    return size == to.map().batch();
+    return size == to.batch();
   }
 
   DesiredTable table() {
