@@ -13,10 +13,11 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.locks.ReentrantLock;
 
 /**
  * The names by which rules select addresses, and the addresses that they have. Only those of names
- * that a rule selects have an identity.
+ * that a rule selects have an identity. Names that no rule selects are taken on any thread.
  *
  * @param <N> a name
  * @param <S> a selector by names
@@ -27,6 +28,9 @@ final class NameReferences<N, S extends NamedSelector<N>> {
     private final Map<Prefix, Integer> addresses = new ConcurrentHashMap<>();
     private int rules;
   }
+
+  /** Held for the names and who selects them, and for no call to others. */
+  private final ReentrantLock lock = new ReentrantLock();
 
   private final Class<S> kind;
   private final NamedAddresses addresses;
@@ -81,8 +85,12 @@ final class NameReferences<N, S extends NamedSelector<N>> {
 
   /** Adds the use by rules, and the addresses that their selectors gain to the moves. */
   void acquire(List<Rule> rules, NamedAddresses.Moves moves) {
-    selectorsOf(rules).forEach(selector -> acquire(selector, moves));
-    publishWanted();
+    final List<S> selectors = selectorsOf(rules);
+    locked(
+        () -> {
+          selectors.forEach(selector -> acquire(selector, moves));
+          publishWanted();
+        });
   }
 
   private void acquire(S selector, NamedAddresses.Moves moves) {
@@ -121,8 +129,21 @@ final class NameReferences<N, S extends NamedSelector<N>> {
 
   /** Ends the use by rules. */
   void drop(List<Rule> rules) {
-    selectorsOf(rules).forEach(this::drop);
-    publishWanted();
+    final List<S> selectors = selectorsOf(rules);
+    locked(
+        () -> {
+          selectors.forEach(this::drop);
+          publishWanted();
+        });
+  }
+
+  private void locked(Runnable work) {
+    lock.lock();
+    try {
+      work.run();
+    } finally {
+      lock.unlock();
+    }
   }
 
   private void drop(S selector) {
@@ -172,28 +193,41 @@ final class NameReferences<N, S extends NamedSelector<N>> {
   void change(Map<N, ? extends Collection<IpAddress>> changed) {
     final Map<N, Set<Prefix>> before = new HashMap<>();
     final NamedAddresses.Moves moves = new NamedAddresses.Moves();
-    changed.forEach(
-        (name, after) -> {
-          before.put(name, names.getOrDefault(name, Set.of()));
-          change(name, prefixes(after), moves);
-        });
+    locked(
+        () ->
+            changed.forEach(
+                (name, after) -> {
+                  before.put(name, names.getOrDefault(name, Set.of()));
+                  change(name, prefixes(after), moves);
+                }));
     try {
       addresses.apply(moves, Map.of());
     } catch (Refusal refusal) {
-      before.forEach((name, prefixes) -> change(name, prefixes, new NamedAddresses.Moves()));
+      final NamedAddresses.Moves back = new NamedAddresses.Moves();
+      locked(() -> before.forEach((name, prefixes) -> change(name, prefixes, back)));
       throw refusal;
     }
   }
 
-  /** Replaces the addresses of names if no rule selects one of them; else returns false. */
+  /**
+   * Replaces the addresses of names if no rule selects one of them; else, or where another thread
+   * changes names at this moment, returns false. Waits for none; for any thread.
+   */
   boolean takeUnselected(Map<N, ? extends Collection<IpAddress>> changed) {
-    for (final N name : changed.keySet()) {
-      if (!selecting(name).isEmpty()) {
-        return false;
-      }
+    if (!lock.tryLock()) {
+      return false;
     }
-    changed.forEach((name, addresses) -> put(name, prefixes(addresses)));
-    return true;
+    try {
+      for (final N name : changed.keySet()) {
+        if (!selecting(name).isEmpty()) {
+          return false;
+        }
+      }
+      changed.forEach((name, addresses) -> put(name, prefixes(addresses)));
+      return true;
+    } finally {
+      lock.unlock();
+    }
   }
 
   private void put(N name, Set<Prefix> after) {

@@ -360,9 +360,11 @@ public final class PolicyEngine {
     return renamed();
   }
 
-  /** Does so where no rule selects one of them; elsewhere does nothing and returns false. */
-  public synchronized boolean takeUnselected(
-      Map<ServiceName, ? extends Collection<IpAddress>> changed) {
+  /**
+   * Does so where no rule selects one of them, and no other change of names is at work; elsewhere
+   * does nothing and returns false. Does not wait, and any thread may call.
+   */
+  public boolean takeUnselected(Map<ServiceName, ? extends Collection<IpAddress>> changed) {
     return references.services().takeUnselected(changed);
   }
 

@@ -25,6 +25,7 @@ import agent.identity.LocalIdentityAllocator;
 import agent.maps.layout.PolicyDirection;
 import agent.policy.spec.RuleSpec;
 import agent.policy.spec.SelectorSpec;
+import agent.testkit.OtherThread;
 import agent.types.IpAddress;
 import agent.types.Prefix;
 import agent.types.ServiceName;
@@ -98,6 +99,19 @@ class ServicePeersTest {
     assertTrue(engine.takeUnselected(Map.of(PLAIN, Set.of())));
     add(engine, List.of(egress(WEB, services("", "plain"))), false);
     assertEquals(Set.of(), reached(engine, false));
+  }
+
+  /** A thread that changes services would wait for the steps of an import otherwise. */
+  @Test
+  void shouldTakeBackendsWhileAnotherThreadIsAtWork() throws Exception {
+    engine.endpointSet(1, web, List.of());
+    synchronized (engine) {
+      final OtherThread<Boolean> other =
+          OtherThread.call(() -> engine.takeUnselected(Map.of(PLAIN, addresses("192.0.2.9"))));
+      assertTrue(other.result());
+    }
+    add(engine, List.of(egress(WEB, services("", "plain"))), false);
+    assertEquals(Set.of("192.0.2.9/32"), reached(engine, false));
   }
 
   @Test

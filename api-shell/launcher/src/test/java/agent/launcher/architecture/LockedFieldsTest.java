@@ -50,6 +50,9 @@ class LockedFieldsTest {
           Map.entry("agent.policy.PolicyEngine.hold: snapshot", "the hold is volatile"),
           Map.entry("agent.policy.PolicyEngine.hold: trace", "the hold is volatile"),
           Map.entry("agent.policy.PolicyEngine.references: selectsName", "names are published"),
+          Map.entry(
+              "agent.policy.PolicyEngine.references: takeUnselected",
+              "names have a lock of their own"),
           Map.entry("agent.policy.PolicyEngine.references: trace", "CIDRs are published"),
           Map.entry("agent.policy.PolicyEngine.references: wantedNames", "names are published"),
           Map.entry("agent.policy.PolicyEngine.resolution: mode", "the mode is volatile"),
