@@ -1,6 +1,7 @@
 package agent.domain;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -43,7 +44,9 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
@@ -51,7 +54,6 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.api.io.TempDir;
 
 /** The whole domain without an API: what calls ask for is enforced on packets, and stays. */
@@ -318,8 +320,14 @@ class AgentDomainKernelTest {
     return UdpStream.isAnswered(client.namespace(), frontend, PORT, withinMs);
   }
 
-  private static String conflict(Executable call) {
-    final Refusal refusal = assertThrows(Refusal.class, call);
+  private static <T> T done(CompletableFuture<T> change) throws Exception {
+    return change.get(LONGEST_SEC, TimeUnit.SECONDS);
+  }
+
+  private static String conflict(CompletableFuture<Void> change) {
+    final Refusal refusal =
+        assertInstanceOf(
+            Refusal.class, assertThrows(ExecutionException.class, () -> done(change)).getCause());
     assertEquals(Refusal.Kind.CONFLICT, refusal.kind());
     return refusal.getMessage();
   }
@@ -334,9 +342,11 @@ class AgentDomainKernelTest {
     final Replacement none = Replacement.of(false, List.of());
     change(PolicyChange.add(List.of(own), none));
     change(PolicyChange.add(CLUSTER, foreign, none));
-    domain.services().put(service(OWN, Backend.State.ACTIVE).numbered(1));
+    done(domain.services().put(service(OWN, Backend.State.ACTIVE).numbered(1)));
     final int id =
-        domain.services().put(service(FOREIGN, Backend.State.ACTIVE).from(CLUSTER)).service().id();
+        done(domain.services().put(service(FOREIGN, Backend.State.ACTIVE).from(CLUSTER)))
+            .service()
+            .id();
     try (UdpEchoServer _ = UdpEchoServer.start(server.namespace(), server.ipv4(), PORT);
         UdpEchoServer _ = UdpEchoServer.start(server.namespace(), server.ipv6(), PORT);
         UdpEchoServer _ = UdpEchoServer.start(client.namespace(), client.ipv4(), PORT);
@@ -349,18 +359,18 @@ class AgentDomainKernelTest {
       await(() -> isReady(SERVER) && isReady(CLIENT));
       assertEquals(
           "id: service %d (%s:%d/UDP) belongs to source 'cluster'".formatted(id, FOREIGN, PORT),
-          conflict(() -> domain.services().remove(id)));
+          conflict(domain.services().remove(id)));
       assertEquals(
           "id: service 1 (%s:%d/UDP) belongs to source 'api'".formatted(OWN, PORT),
-          conflict(() -> domain.services().remove(1, CLUSTER)));
-      domain.services().remove(1);
+          conflict(domain.services().remove(1, CLUSTER)));
+      done(domain.services().remove(1));
       change(PolicyChange.delete(List.of()));
       assertEquals(foreign, domain.policy().get(List.of()).rules());
       assertEnforced();
       assertTrue(isServed(FOREIGN, ANSWERED_MS));
       assertTrue(!isServed(OWN, PATIENCE_MS));
       final Services.Put changed =
-          domain.services().put(service(FOREIGN, Backend.State.MAINTENANCE).from(CLUSTER));
+          done(domain.services().put(service(FOREIGN, Backend.State.MAINTENANCE).from(CLUSTER)));
       assertEquals(id, changed.service().id());
       assertTrue(!isServed(FOREIGN, PATIENCE_MS));
       change(PolicyChange.delete(CLUSTER, List.of()));

@@ -3,11 +3,13 @@ package agent.service;
 import java.util.Collection;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.function.Supplier;
 
 /**
- * Keeps services over restarts. A call that changes one returns when the change is on the disk, and
- * throws where it failed.
+ * Keeps services over restarts. A call that changes one does not wait for the disk: what it returns
+ * completes, on the thread that owns the disk, when the change is durable, and fails where it is
+ * not made. Calls for one service follow each other's completion.
  */
 public interface ServiceStore {
   /**
@@ -32,8 +34,8 @@ public interface ServiceStore {
   }
 
   /** Writes the record of a service, in place of the one with its id. */
-  void save(Service service);
+  CompletableFuture<Void> save(Service service);
 
   /** Removes the record of a service; one that does not exist is not an error. */
-  void remove(int id);
+  CompletableFuture<Void> remove(int id);
 }

@@ -9,7 +9,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import agent.datapath.manager.spec.ServiceEntries;
 import agent.datapath.manager.spec.ServiceProxy;
 import agent.maps.layout.ServiceForwarding;
-import agent.testkit.OtherThread;
 import agent.types.EntrySource;
 import agent.types.IpAddress;
 import agent.types.Refusal;
@@ -17,6 +16,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -52,8 +52,20 @@ class ServiceSourcesTest {
     return service(Service.UNNUMBERED, frontend, ports).from(CLUSTER);
   }
 
+  private Services.Put put(Service service) {
+    return ServicesTest.done(services.put(service));
+  }
+
+  private void remove(int id) {
+    ServicesTest.done(services.remove(id));
+  }
+
+  private void remove(int id, EntrySource source) {
+    ServicesTest.done(services.remove(id, source));
+  }
+
   private int allocated(Frontend frontend) {
-    return services.put(unnumbered(frontend)).service().id();
+    return put(unnumbered(frontend)).service().id();
   }
 
   /** A change that is refused leaves memory, datapath and disk as they are. */
@@ -71,63 +83,64 @@ class ServiceSourcesTest {
 
   @Test
   void shouldLetASourceChangeAndRemoveItsOwnServicesAlone() {
-    services.put(service(1, WEB, 8080));
-    services.put(service(2, NAMES, 5353).from(FILE));
+    put(service(1, WEB, 8080));
+    put(service(2, NAMES, 5353).from(FILE));
     final String ofApi = "id: service 1 (10.96.0.1:80/TCP) belongs to source 'api'";
     final String ofFile = "id: service 2 (10.96.0.1:53/TCP) belongs to source 'file:shop.yaml'";
     for (final EntrySource other : List.of(FILE, CLUSTER, new EntrySource("file:other.yaml"))) {
-      assertConflict(ofApi, () -> services.put(service(1, WEB, 8081).from(other)));
-      assertConflict(ofApi, () -> services.put(service(1, WEB, 8080).from(other)));
-      assertConflict(ofApi, () -> services.remove(1, other));
+      assertConflict(ofApi, () -> put(service(1, WEB, 8081).from(other)));
+      assertConflict(ofApi, () -> put(service(1, WEB, 8080).from(other)));
+      assertConflict(ofApi, () -> remove(1, other));
     }
-    assertConflict(ofFile, () -> services.put(service(2, NAMES, 5354)));
-    assertConflict(ofFile, () -> services.put(service(2, frontend(54), 5354).from(CLUSTER)));
-    assertConflict(ofFile, () -> services.remove(2));
-    assertConflict(ofFile, () -> services.remove(2, CLUSTER));
+    assertConflict(ofFile, () -> put(service(2, NAMES, 5354)));
+    assertConflict(ofFile, () -> put(service(2, frontend(54), 5354).from(CLUSTER)));
+    assertConflict(ofFile, () -> remove(2));
+    assertConflict(ofFile, () -> remove(2, CLUSTER));
     services = restored();
-    assertConflict(ofFile, () -> services.remove(2));
-    assertFalse(services.put(service(1, WEB, 8081)).isCreated());
-    assertFalse(services.put(service(2, NAMES, 5354).from(FILE)).isCreated());
-    services.remove(1);
-    services.remove(2, FILE);
+    assertConflict(ofFile, () -> remove(2));
+    assertFalse(put(service(1, WEB, 8081)).isCreated());
+    assertFalse(put(service(2, NAMES, 5354).from(FILE)).isCreated());
+    remove(1);
+    remove(2, FILE);
     assertEquals(List.of(), services.list());
     assertEquals(Map.of(), disk.kept);
   }
 
   @Test
   void shouldNameTheServiceAndTheSourceThatHaveAFrontend() {
-    services.put(service(7, WEB));
+    put(service(7, WEB));
     final int id = allocated(NAMES);
     assertConflict(
         "frontend-address: 10.96.0.1:80/TCP is already the frontend of service 7 of source 'api'",
-        () -> services.put(unnumbered(WEB)));
+        () -> put(unnumbered(WEB)));
     assertConflict(
         "frontend-address: 10.96.0.1:53/TCP is already the frontend of service %d of source"
                 .formatted(id)
             + " 'cluster'",
-        () -> services.put(service(8, NAMES)));
+        () -> put(service(8, NAMES)));
     assertConflict(
         "frontend-address: 10.96.0.1:53/TCP is already the frontend of service " + id,
-        () -> services.put(service(8, NAMES).from(CLUSTER)));
-    services.remove(id, CLUSTER);
-    assertTrue(services.put(service(8, NAMES)).isCreated());
+        () -> put(service(8, NAMES).from(CLUSTER)));
+    remove(id, CLUSTER);
+    assertTrue(put(service(8, NAMES)).isCreated());
   }
 
   @Test
   void shouldKeepTheNumberOfAServiceWhoseSourceHasNone() {
-    services.put(service(1, WEB));
-    final Services.Put created = services.put(unnumbered(NAMES, 5353));
+    put(service(1, WEB));
+    final Services.Put created = put(unnumbered(NAMES, 5353));
     final int id = created.service().id();
     assertTrue(created.isCreated());
-    assertTrue(id >= Services.FIRST_ALLOCATED, "not among those that clients of the API choose");
+    assertTrue(
+        id >= ServiceChanges.FIRST_ALLOCATED, "not among those that clients of the API choose");
     assertEquals(unnumbered(NAMES, 5353).numbered(id), services.get(id));
     assertEquals(5353, datapath.held.get(id).backends().getFirst().port());
-    final Services.Put changed = services.put(unnumbered(NAMES, 5354));
+    final Services.Put changed = put(unnumbered(NAMES, 5354));
     assertFalse(changed.isCreated());
     assertEquals(id, changed.service().id());
     assertEquals(5354, datapath.held.get(id).backends().getFirst().port());
     services = restored();
-    assertFalse(services.put(unnumbered(NAMES, 5355)).isCreated());
+    assertFalse(put(unnumbered(NAMES, 5355)).isCreated());
     assertEquals(5355, disk.kept.get(id).backends().getFirst().port());
     assertEquals(2, services.list().size());
   }
@@ -135,17 +148,17 @@ class ServiceSourcesTest {
   @Test
   void shouldNumberOtherServicesAlthoughTheApiHasTheNumber() {
     final int first = allocated(WEB);
-    services.remove(first, CLUSTER);
-    services.put(service(first, NAMES));
-    services.put(service(first + 1, frontend(54)));
+    remove(first, CLUSTER);
+    put(service(first, NAMES));
+    put(service(first + 1, frontend(54)));
     assertEquals(first + 2, allocated(WEB));
     services = restored();
     assertEquals(first + 2, allocated(WEB));
-    services.remove(first);
+    remove(first);
     assertEquals(first + 2, allocated(WEB), "it has one");
     assertConflict(
         "id: service %d (10.96.0.1:80/TCP) belongs to source 'cluster'".formatted(first + 2),
-        () -> services.put(service(first + 2, NAMES)));
+        () -> put(service(first + 2, NAMES)));
   }
 
   /** The highest number is followed by the least that is allocated, and by none of the API. */
@@ -153,13 +166,13 @@ class ServiceSourcesTest {
   void shouldGoOnWithTheLeastNumberAfterTheHighest() {
     Frontend last = null;
     for (int port = 1, nearest = Integer.MAX_VALUE; port <= 65_535; port++) {
-      final int left = Integer.MAX_VALUE - Services.firstNumber(frontend(port));
+      final int left = Integer.MAX_VALUE - ServiceChanges.firstNumber(frontend(port));
       if (left < nearest) {
         nearest = left;
         last = frontend(port);
       }
     }
-    final int first = Services.firstNumber(last);
+    final int first = ServiceChanges.firstNumber(last);
     final int beyond = Integer.MAX_VALUE - first + 1;
     assertTrue(beyond <= 65_535, "so many services are made");
     for (int i = 0; i < beyond; i++) {
@@ -167,19 +180,19 @@ class ServiceSourcesTest {
           first + i, service(first + i, new Frontend(last.address(), 1 + i, ServiceProtocol.UDP)));
     }
     services = restored();
-    assertEquals(Services.FIRST_ALLOCATED, allocated(last));
+    assertEquals(ServiceChanges.FIRST_ALLOCATED, allocated(last));
   }
 
   @Test
   void shouldNotGiveTheNumberOfAServiceWhoseRecordCannotBeRead() {
-    final int first = Services.firstNumber(WEB);
+    final int first = ServiceChanges.firstNumber(WEB);
     disk.unreadable.put(first, "the file is damaged");
     services = restored();
     final Refusal refusal =
-        assertThrows(Refusal.class, () -> services.remove(first, CLUSTER), "its source is unknown");
+        assertThrows(Refusal.class, () -> remove(first, CLUSTER), "its source is unknown");
     assertEquals("id: service " + first + ": the file is damaged", refusal.getMessage());
     assertEquals(first + 1, allocated(WEB));
-    services.remove(first);
+    remove(first);
     assertEquals(first + 1, allocated(WEB));
     datapath.keptFrontends =
         List.of(new ServiceProxy.KeptFrontend(9, NAMES.address(), NAMES.port(), 6));
@@ -187,44 +200,55 @@ class ServiceSourcesTest {
     services = restored();
     assertConflict(
         "frontend-address: 10.96.0.1:53/TCP is already the frontend of service 9",
-        () -> services.put(unnumbered(NAMES)));
+        () -> put(unnumbered(NAMES)));
   }
 
   /** Otherwise the second of them would be refused the frontend that the first has taken. */
   @Test
-  void shouldGiveOneNumberToCallersWithOneFrontend() throws Exception {
-    final List<OtherThread<Services.Put>> others = new ArrayList<>();
-    datapath.beforeWrite =
-        () -> {
-          datapath.beforeWrite = () -> {};
-          others.add(OtherThread.call(() -> services.put(unnumbered(WEB, 8081))));
-          assertTrue(others.getFirst().waits(), "it waits for the creation");
-        };
-    final Services.Put created = services.put(unnumbered(WEB, 8080));
-    final Services.Put changed = others.getFirst().result();
+  void shouldGiveOneNumberToCallersWithOneFrontend() {
+    datapath.enforced = new CompletableFuture<>();
+    final CompletableFuture<Services.Put> first = services.put(unnumbered(WEB, 8080));
+    final CompletableFuture<Services.Put> second = services.put(unnumbered(WEB, 8081));
+    assertFalse(first.isDone());
+    assertFalse(second.isDone(), "it waits for the creation");
+    datapath.enforced.complete(null);
+    final Services.Put created = ServicesTest.done(first);
+    final Services.Put changed = ServicesTest.done(second);
     assertTrue(created.isCreated());
     assertFalse(changed.isCreated());
     assertEquals(created.service().id(), changed.service().id());
     assertEquals(8081, services.list().getFirst().backends().getFirst().port());
   }
 
+  /** The number that both try first is that of one of them in the end. */
+  @Test
+  void shouldGiveAnotherNumberWhereTheOneThatItWaitsForIsTaken() {
+    final int first = ServiceChanges.firstNumber(WEB);
+    disk.synced = new CompletableFuture<>();
+    final CompletableFuture<Services.Put> ofApi = services.put(service(first, NAMES));
+    final CompletableFuture<Services.Put> ofCluster = services.put(unnumbered(WEB));
+    assertFalse(ofCluster.isDone(), "it waits for the creation");
+    disk.synced.complete(null);
+    assertEquals(first, ServicesTest.done(ofApi).service().id());
+    assertEquals(first + 1, ServicesTest.done(ofCluster).service().id());
+  }
+
   @Test
   void shouldGiveServicesOfTwoFrontendsTwoNumbers() {
-    services.put(service(1, frontend(9)));
+    put(service(1, frontend(9)));
     final int web = allocated(WEB);
     assertNotEquals(web, allocated(NAMES));
     final Frontend both = new Frontend(WEB.address(), WEB.port(), ServiceProtocol.ANY);
     assertConflict(
         "frontend-address: 10.96.0.1:80/ANY is already the frontend of service " + web,
-        () -> services.put(unnumbered(both)));
+        () -> put(unnumbered(both)));
     assertEquals(3, services.list().size());
   }
 
   @ParameterizedTest
   @ValueSource(ints = {-1, Integer.MIN_VALUE})
   void shouldRefuseWhatIsNoNumberOfAService(int id) {
-    final Refusal refusal =
-        assertThrows(Refusal.class, () -> services.put(service(id, WEB).from(CLUSTER)));
+    final Refusal refusal = assertThrows(Refusal.class, () -> put(service(id, WEB).from(CLUSTER)));
     assertEquals(Refusal.Kind.INVALID, refusal.kind());
     assertEquals("id: " + id + " is not a valid service number", refusal.getMessage());
     assertEquals(List.of(), services.list());

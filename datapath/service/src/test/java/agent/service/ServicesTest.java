@@ -2,6 +2,7 @@ package agent.service;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -10,7 +11,6 @@ import agent.datapath.manager.spec.ServiceProxy;
 import agent.maps.layout.BackendState;
 import agent.maps.layout.ServiceForwarding;
 import agent.maps.layout.SocketCounter;
-import agent.testkit.OtherThread;
 import agent.types.EntrySource;
 import agent.types.IpAddress;
 import agent.types.OperationException;
@@ -24,6 +24,9 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.Executor;
+import java.util.function.Function;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
@@ -49,8 +52,11 @@ class ServicesTest {
     List<KeptFrontend> keptFrontends = List.of();
     RuntimeException failure;
     boolean isFailingOutside; // only then
-    Runnable beforeRemoval = () -> {};
-    Runnable beforeWrite = () -> {};
+    Function<Runnable, CompletableFuture<Void>> commands =
+        command -> CompletableFuture.runAsync(command, Runnable::run);
+
+    /** What is written is there when this has completed. */
+    CompletableFuture<Void> enforced = CompletableFuture.completedFuture(null);
 
     @Override
     public CompletableFuture<Set<Integer>> known() {
@@ -67,21 +73,31 @@ class ServicesTest {
     }
 
     @Override
-    public CompletableFuture<Void> put(ServiceEntries service) {
-      beforeWrite.run();
+    public CompletableFuture<Void> run(Runnable command) {
+      return commands.apply(command);
+    }
+
+    @Override
+    public Placed place(ServiceEntries service) {
+      return () -> service;
+    }
+
+    @Override
+    public CompletableFuture<Void> put(Placed placed) {
+      final ServiceEntries service = placed.service();
       if (failure != null && (!isFailingOutside || service.id() < 0)) {
         return CompletableFuture.failedFuture(failure);
       }
-      held.put(service.id(), service);
-      return CompletableFuture.completedFuture(null);
+      return enforced.thenRun(() -> held.put(service.id(), service));
     }
 
     @Override
     public CompletableFuture<Void> remove(int id) {
-      beforeRemoval.run();
-      held.remove(id);
-      kept.remove(id);
-      return CompletableFuture.completedFuture(null);
+      return enforced.thenRun(
+          () -> {
+            held.remove(id);
+            kept.remove(id);
+          });
     }
 
     @Override
@@ -107,6 +123,11 @@ class ServicesTest {
     boolean isFull;
     boolean isIncomplete;
 
+    Executor thread = Runnable::run;
+
+    /** What is written is durable when this has completed. */
+    CompletableFuture<Void> synced = CompletableFuture.completedFuture(null);
+
     @Override
     public Map<Integer, String> missed(Supplier<Set<Integer>> others) {
       if (isIncomplete) {
@@ -123,22 +144,24 @@ class ServicesTest {
     }
 
     @Override
-    public void save(Service service) {
-      checkSpace();
-      kept.put(service.id(), service);
+    public CompletableFuture<Void> save(Service service) {
+      return write(() -> kept.put(service.id(), service));
     }
 
     @Override
-    public void remove(int id) {
-      checkSpace();
-      kept.remove(id);
-      unreadable.remove(id);
+    public CompletableFuture<Void> remove(int id) {
+      return write(
+          () -> {
+            kept.remove(id);
+            unreadable.remove(id);
+          });
     }
 
-    private void checkSpace() {
+    private CompletableFuture<Void> write(Runnable change) {
       if (isFull) {
-        throw new OperationException("no space left on device");
+        return CompletableFuture.failedFuture(new OperationException("no space left on device"));
       }
+      return synced.thenRunAsync(change, thread);
     }
   }
 
@@ -154,8 +177,26 @@ class ServicesTest {
     services = Services.restore(datapath, disk, "n1", ServiceForwarding.DEFAULT);
   }
 
+  /** Returns the result of a change that does not wait; throws its failure. */
+  static <T> T done(CompletableFuture<T> change) {
+    assertTrue(change.isDone(), "it is answered");
+    try {
+      return change.join();
+    } catch (CompletionException failure) {
+      throw assertInstanceOf(RuntimeException.class, failure.getCause());
+    }
+  }
+
+  private Services.Put put(Service service) {
+    return done(services.put(service));
+  }
+
+  private void remove(int id) {
+    done(services.remove(id));
+  }
+
   private boolean isNew(Service service) {
-    return services.put(service).isCreated();
+    return put(service).isCreated();
   }
 
   private static Refusal refused(Runnable call) {
@@ -168,19 +209,18 @@ class ServicesTest {
     services = Services.restore(datapath, disk, "n1", ServiceForwarding.DSR);
     assertEquals(Set.of(ServiceForwarding.DSR), services.forwardingModes());
     final Service whole = service(1, WEB, HERE, ELSEWHERE);
-    services.put(whole.offered(ServiceType.NODE_PORT, false, ForwardingMode.SNAT));
+    put(whole.offered(ServiceType.NODE_PORT, false, ForwardingMode.SNAT));
     assertEquals(Set.of(ServiceForwarding.SNAT), services.forwardingModes());
     assertEquals(ServiceForwarding.SNAT, datapath.held.get(1).forwarding());
-    services.put(whole.offered(ServiceType.NODE_PORT, true, null));
+    put(whole.offered(ServiceType.NODE_PORT, true, null));
     assertEquals(ServiceForwarding.DEFAULT, datapath.held.get(1).forwarding(), "for those inside");
     assertEquals(ServiceForwarding.DSR, datapath.held.get(1 | OUTSIDE).forwarding());
-    services.put(whole);
-    services.put(
-        service(2, NAMES, HERE).offered(ServiceType.NODE_PORT, false, ForwardingMode.SNAT));
+    put(whole);
+    put(service(2, NAMES, HERE).offered(ServiceType.NODE_PORT, false, ForwardingMode.SNAT));
     services = Services.restore(datapath, disk, "n1", ServiceForwarding.DEFAULT);
     assertEquals(ServiceForwarding.SNAT, datapath.held.get(2).forwarding());
     assertEquals(Set.of(ServiceForwarding.SNAT), services.forwardingModes());
-    services.put(whole.offered(ServiceType.NODE_PORT, false, ForwardingMode.DSR));
+    put(whole.offered(ServiceType.NODE_PORT, false, ForwardingMode.DSR));
     assertEquals(Set.of(ServiceForwarding.SNAT, ServiceForwarding.DSR), services.forwardingModes());
   }
 
@@ -214,7 +254,7 @@ class ServicesTest {
   @ParameterizedTest
   @EnumSource
   void shouldKeepTheStateOfABackend(Backend.State state) {
-    services.put(service(1, WEB, new Backend(IpAddress.parse("10.1.0.7"), 80, state, 1, null)));
+    put(service(1, WEB, new Backend(IpAddress.parse("10.1.0.7"), 80, state, 1, null)));
     assertEquals(state.name(), datapath.held.get(1).backends().getFirst().state().name());
   }
 
@@ -223,7 +263,7 @@ class ServicesTest {
     final Backend here = new Backend(WEB.address(), 1, Backend.State.ACTIVE, 1, "n1");
     final Backend elsewhere = new Backend(WEB.address(), 2, Backend.State.ACTIVE, 1, "n2");
     final List<Backend> all = List.of(here, elsewhere, backend("10.1.0.7"));
-    services.put(new Service(1, WEB, all, true, 0, null, null));
+    put(new Service(1, WEB, all, true, 0, null, null));
     assertEquals(List.of(1), datapath.held.get(1).backends().stream().map(b -> b.port()).toList());
     assertEquals(3, services.get(1).backends().size());
   }
@@ -267,7 +307,7 @@ class ServicesTest {
   @Test
   void shouldOfferAServiceOutsideByTheBackendsOfItsPolicies() {
     for (final ServiceType type : ServiceType.values()) {
-      services.put(offered(type, false, false));
+      put(offered(type, false, false));
       assertEquals(
           type == ServiceType.CLUSTER_IP
               ? List.of("1 [INSIDE] [1, 2, 3]")
@@ -275,21 +315,21 @@ class ServicesTest {
           held(),
           type.text());
     }
-    services.put(offered(ServiceType.NODE_PORT, false, true));
+    put(offered(ServiceType.NODE_PORT, false, true));
     assertEquals(List.of("1 [OUTSIDE] [1]", "1 [INSIDE] [1, 2, 3]"), held());
     assertEquals(OUTSIDE + 1, datapath.held.keySet().iterator().next());
     assertEquals(60, datapath.held.get(OUTSIDE + 1).affinitySec());
-    services.put(offered(ServiceType.NODE_PORT, true, false));
+    put(offered(ServiceType.NODE_PORT, true, false));
     assertEquals(List.of("1 [OUTSIDE] [1, 2, 3]", "1 [INSIDE] [1]"), held());
     restart();
     assertEquals(List.of("1 [OUTSIDE] [1, 2, 3]", "1 [INSIDE] [1]"), held());
-    services.put(offered(ServiceType.NODE_PORT, true, true));
+    put(offered(ServiceType.NODE_PORT, true, true));
     assertEquals(List.of("1 [INSIDE, OUTSIDE] [1]"), held());
     final Backend unnamed = backend("10.1.0.8");
-    services.put(service(1, WEB, HERE, unnamed).offered(ServiceType.NODE_PORT, false, null));
+    put(service(1, WEB, HERE, unnamed).offered(ServiceType.NODE_PORT, false, null));
     assertEquals(List.of("1 [INSIDE, OUTSIDE] [1, 8080]"), held(), "the same backends");
-    services.put(offered(ServiceType.NODE_PORT, true, false));
-    services.remove(1);
+    put(offered(ServiceType.NODE_PORT, true, false));
+    remove(1);
     assertEquals(List.of(), held());
   }
 
@@ -300,14 +340,14 @@ class ServicesTest {
       final Service with = offered(ServiceType.NODE_PORT, false, true);
       datapath.failure = Refusal.exhausted("", "the map is full");
       datapath.isFailingOutside = true;
-      refused(() -> services.put(with));
+      refused(() -> put(with));
       assertEquals(before, held(), isNew ? "none" : "the former one");
       datapath.failure = null;
       disk.isFull = true;
-      assertThrows(OperationException.class, () -> services.put(with));
+      assertThrows(OperationException.class, () -> put(with));
       assertEquals(before, held(), isNew ? "none" : "the former one");
       disk.isFull = false;
-      services.put(offered(ServiceType.LOAD_BALANCER, true, true));
+      put(offered(ServiceType.LOAD_BALANCER, true, true));
     }
   }
 
@@ -339,10 +379,10 @@ class ServicesTest {
   @Test
   void shouldNameABackendBeforeItServesAndUntilItDoesNot() {
     final List<String> followed = followed();
-    services.put(named(1, WEB, "cart", backend("10.1.0.7")));
-    services.put(named(1, WEB, "cart", backend("10.1.0.8")));
-    services.put(named(1, WEB, "cart", backend("10.1.0.8")));
-    services.remove(1);
+    put(named(1, WEB, "cart", backend("10.1.0.7")));
+    put(named(1, WEB, "cart", backend("10.1.0.8")));
+    put(named(1, WEB, "cart", backend("10.1.0.8")));
+    remove(1);
     assertEquals(
         List.of(
             "shop/cart[10.1.0.7] at []",
@@ -356,12 +396,11 @@ class ServicesTest {
   @Test
   void shouldJoinTheBackendsOfServicesOfOneName() {
     final List<String> followed = followed();
-    services.put(named(1, WEB, "cart", backend("10.1.0.7"), backend("10.1.0.8")));
-    services.put(named(2, NAMES, "cart", backend("10.1.0.8")));
-    services.put(
-        service(3, new Frontend(WEB.address(), 81, ServiceProtocol.TCP), backend("10.1.0.9")));
-    services.put(named(1, WEB, "other", backend("10.1.0.7")));
-    services.remove(2);
+    put(named(1, WEB, "cart", backend("10.1.0.7"), backend("10.1.0.8")));
+    put(named(2, NAMES, "cart", backend("10.1.0.8")));
+    put(service(3, new Frontend(WEB.address(), 81, ServiceProtocol.TCP), backend("10.1.0.9")));
+    put(named(1, WEB, "other", backend("10.1.0.7")));
+    remove(2);
     assertEquals(
         List.of(
             "shop/cart[10.1.0.7, 10.1.0.8] at []",
@@ -378,10 +417,10 @@ class ServicesTest {
   @Test
   void shouldTakeBackTheNameOfABackendThatIsRefused() {
     final List<String> followed = followed();
-    services.put(named(1, WEB, "cart", backend("10.1.0.7")));
+    put(named(1, WEB, "cart", backend("10.1.0.7")));
     datapath.failure = Refusal.exhausted("id", "full");
-    refused(() -> services.put(named(1, WEB, "cart", backend("10.1.0.8"))));
-    refused(() -> services.put(named(2, NAMES, "names", backend("10.1.0.9"))));
+    refused(() -> put(named(1, WEB, "cart", backend("10.1.0.8"))));
+    refused(() -> put(named(2, NAMES, "names", backend("10.1.0.9"))));
     assertEquals(
         List.of(
             "shop/cart[10.1.0.7] at []",
@@ -396,7 +435,7 @@ class ServicesTest {
   void shouldRefuseABackendThatCannotBeFollowed() {
     final Refusal full = Refusal.exhausted("identity", "no number is free");
     services.follow(changed -> CompletableFuture.failedFuture(full));
-    final Refusal refusal = refused(() -> services.put(named(1, WEB, "cart", backend("10.1.0.7"))));
+    final Refusal refusal = refused(() -> put(named(1, WEB, "cart", backend("10.1.0.7"))));
     assertEquals(full.getMessage(), refusal.getMessage());
     assertEquals(Map.of(), datapath.held);
     assertEquals(Map.of(), disk.kept);
@@ -411,7 +450,7 @@ class ServicesTest {
     assertFalse(isNew(service(1, WEB)));
     assertFalse(isNew(service(1, WEB, backend("10.1.0.7"))));
     assertEquals(1, datapath.held.get(1).backends().size());
-    services.remove(1);
+    remove(1);
     assertTrue(isNew(service(1, WEB)));
   }
 
@@ -425,16 +464,16 @@ class ServicesTest {
           assertEquals(after != null, datapath.held.containsKey(id), "it is in force");
           reported.add(id + " " + backends(before) + " " + backends(after));
         });
-    services.put(service(1, WEB));
-    services.put(service(1, WEB));
-    services.put(service(1, WEB, backend("10.1.0.7")));
-    refused(() -> services.put(service(2, WEB)));
+    put(service(1, WEB));
+    put(service(1, WEB));
+    put(service(1, WEB, backend("10.1.0.7")));
+    refused(() -> put(service(2, WEB)));
     datapath.failure = Refusal.exhausted("id", "full");
-    refused(() -> services.put(service(1, WEB)));
+    refused(() -> put(service(1, WEB)));
     datapath.failure = null;
-    refused(() -> services.remove(2));
-    services.remove(1);
-    services.remove(9);
+    refused(() -> remove(2));
+    remove(1);
+    remove(9);
     assertEquals(List.of("1 - 0", "1 0 1", "1 1 -", "9 - -"), reported);
   }
 
@@ -444,26 +483,26 @@ class ServicesTest {
 
   @Test
   void shouldRefuseAFrontendOfAnotherService() {
-    services.put(service(1, NAMES));
+    put(service(1, NAMES));
     final Frontend overlapping = new Frontend(NAMES.address(), 53, ServiceProtocol.UDP);
-    final Refusal refusal = refused(() -> services.put(service(2, overlapping)));
+    final Refusal refusal = refused(() -> put(service(2, overlapping)));
     assertEquals(Refusal.Kind.CONFLICT, refusal.kind());
     assertEquals(
         "frontend-address: 10.96.0.1:53/UDP is already the frontend of service 1",
         refusal.getMessage());
     assertEquals(Set.of(1), datapath.held.keySet());
-    refused(() -> services.put(service(3, new Frontend(NAMES.address(), 53, ServiceProtocol.ANY))));
-    services.put(service(4, new Frontend(NAMES.address(), 54, ServiceProtocol.UDP)));
+    refused(() -> put(service(3, new Frontend(NAMES.address(), 53, ServiceProtocol.ANY))));
+    put(service(4, new Frontend(NAMES.address(), 54, ServiceProtocol.UDP)));
   }
 
   @Test
   void shouldHoldNoMoreBackendsThanTheLimit() {
     services.limit(3);
-    services.put(service(1, WEB, backend("10.0.0.1"), backend("10.0.0.2")));
-    services.put(service(1, WEB, backend("10.0.0.1"), backend("10.0.0.3")));
+    put(service(1, WEB, backend("10.0.0.1"), backend("10.0.0.2")));
+    put(service(1, WEB, backend("10.0.0.1"), backend("10.0.0.3")));
     final Service tooMuch = service(2, NAMES, backend("10.0.0.4"), backend("10.0.0.5"));
     for (int i = 0; i < 2; i++) {
-      final Refusal refusal = refused(() -> services.put(tooMuch));
+      final Refusal refusal = refused(() -> put(tooMuch));
       assertEquals(Refusal.Kind.EXHAUSTED, refusal.kind());
       assertEquals(
           "backend-addresses: more than 3 backends in all services (--max-service-backends)",
@@ -471,63 +510,60 @@ class ServicesTest {
       assertEquals(1, services.list().size());
       assertEquals(Set.of(1), datapath.held.keySet());
     }
-    services.put(service(1, WEB, backend("10.0.0.1")));
+    put(service(1, WEB, backend("10.0.0.1")));
     datapath.failure = new OperationException("the table is full");
-    assertThrows(OperationException.class, () -> services.put(tooMuch));
+    assertThrows(OperationException.class, () -> put(tooMuch));
     datapath.failure = null;
-    services.put(tooMuch);
-    services.remove(2);
+    put(tooMuch);
+    remove(2);
     restart();
     services.limit(1);
-    services.put(service(1, WEB, backend("10.0.0.9")));
-    assertEquals(Refusal.Kind.EXHAUSTED, refused(() -> services.put(tooMuch)).kind());
+    put(service(1, WEB, backend("10.0.0.9")));
+    assertEquals(Refusal.Kind.EXHAUSTED, refused(() -> put(tooMuch)).kind());
     services.limit(3);
-    services.put(tooMuch);
+    put(tooMuch);
     restart();
     services.limit(1);
-    services.put(service(2, NAMES, backend("10.0.0.4")));
+    put(service(2, NAMES, backend("10.0.0.4")));
   }
 
   @Test
   void shouldTakeNothingOfAFrontendThatIsTakenInPart() {
-    services.put(service(1, new Frontend(NAMES.address(), 53, ServiceProtocol.UDP)));
-    refused(() -> services.put(service(2, NAMES)));
+    put(service(1, new Frontend(NAMES.address(), 53, ServiceProtocol.UDP)));
+    refused(() -> put(service(2, NAMES)));
     assertTrue(isNew(service(3, new Frontend(NAMES.address(), 53, ServiceProtocol.TCP))));
   }
 
   @Test
   void shouldLetAnotherThreadChangeAServiceAfterAChange() {
-    services.put(service(1, WEB));
+    put(service(1, WEB));
     assertFalse(onAnotherThread(() -> isNew(service(1, WEB, backend("10.1.0.7")))));
-    refused(() -> services.put(service(2, WEB)));
+    refused(() -> put(service(2, WEB)));
     assertTrue(onAnotherThread(() -> isNew(service(2, NAMES))));
-    services.remove(1);
+    remove(1);
     assertTrue(onAnotherThread(() -> isNew(service(1, WEB))));
   }
 
   /** Otherwise the kernel could have what one of them wrote, and the disk what the other did. */
   @Test
-  void shouldChangeAServiceForOneCallerAfterTheOther() throws Exception {
-    final List<OtherThread<Boolean>> others = new ArrayList<>();
-    datapath.beforeWrite =
-        () -> {
-          datapath.beforeWrite = () -> {};
-          others.add(OtherThread.call(() -> isNew(service(1, WEB, backend("10.1.0.8")))));
-          others.add(
-              OtherThread.call(
-                  () -> {
-                    services.remove(1);
-                    return true;
-                  }));
-          others.forEach(other -> assertTrue(other.waits(), "it waits for the change before"));
-        };
-    assertTrue(isNew(service(1, WEB, backend("10.1.0.7"))));
-    for (final OtherThread<Boolean> other : others) {
-      other.result();
-    }
-    final Set<Integer> left = services.list().stream().map(Service::id).collect(Collectors.toSet());
-    assertEquals(left, disk.kept.keySet());
-    assertEquals(left, datapath.held.keySet());
+  void shouldChangeAServiceForOneCallerAfterTheOther() {
+    datapath.enforced = new CompletableFuture<>();
+    final CompletableFuture<Services.Put> first =
+        services.put(service(1, WEB, backend("10.1.0.7")));
+    final List<CompletableFuture<?>> others =
+        List.of(
+            services.put(service(1, WEB, backend("10.1.0.8"))),
+            services.remove(1),
+            services.put(service(1, NAMES)));
+    assertFalse(first.isDone());
+    assertTrue(others.stream().noneMatch(CompletableFuture::isDone), "they wait");
+    datapath.enforced.complete(null);
+    assertTrue(done(first).isCreated());
+    others.forEach(ServicesTest::done);
+    assertEquals(List.of(service(1, NAMES)), services.list());
+    assertEquals(List.of(service(1, NAMES)), List.copyOf(disk.kept.values()));
+    assertEquals(NAMES.port(), datapath.held.get(1).port());
+    assertEquals(Set.of(1), datapath.held.keySet());
   }
 
   private static boolean onAnotherThread(Supplier<Boolean> change) {
@@ -536,51 +572,50 @@ class ServicesTest {
 
   @Test
   void shouldFreeAFrontendThatItsServiceHasNoLonger() {
-    services.put(service(1, NAMES));
-    services.put(service(1, new Frontend(NAMES.address(), 53, ServiceProtocol.TCP)));
-    services.put(service(2, new Frontend(NAMES.address(), 53, ServiceProtocol.UDP)));
-    services.remove(1);
-    services.put(service(3, new Frontend(NAMES.address(), 53, ServiceProtocol.TCP)));
+    put(service(1, NAMES));
+    put(service(1, new Frontend(NAMES.address(), 53, ServiceProtocol.TCP)));
+    put(service(2, new Frontend(NAMES.address(), 53, ServiceProtocol.UDP)));
+    remove(1);
+    put(service(3, new Frontend(NAMES.address(), 53, ServiceProtocol.TCP)));
     assertEquals(List.of(2, 3), services.list().stream().map(Service::id).toList());
   }
 
   @Test
   void shouldLeaveAllAsItWasWhereTheDatapathRefuses() {
-    services.put(service(1, WEB, backend("10.1.0.7")));
+    put(service(1, WEB, backend("10.1.0.7")));
     datapath.failure = Refusal.exhausted("", "map services is full");
-    assertEquals(
-        "map services is full", refused(() -> services.put(service(1, NAMES))).getMessage());
-    refused(() -> services.put(service(2, NAMES)));
+    assertEquals("map services is full", refused(() -> put(service(1, NAMES))).getMessage());
+    refused(() -> put(service(2, NAMES)));
     datapath.failure = null;
     assertEquals(WEB, services.get(1).frontend());
     assertEquals(List.of(services.get(1)), List.copyOf(disk.load().services()));
-    services.put(service(3, NAMES));
+    put(service(3, NAMES));
   }
 
   @Test
   void shouldLeaveAllAsItWasWhereTheDiskIsFull() {
-    services.put(service(1, WEB, backend("10.1.0.7")));
+    put(service(1, WEB, backend("10.1.0.7")));
     final ServiceEntries before = datapath.held.get(1);
     disk.isFull = true;
-    assertThrows(OperationException.class, () -> services.put(service(1, NAMES)));
-    assertThrows(OperationException.class, () -> services.put(service(2, NAMES)));
-    assertThrows(OperationException.class, () -> services.remove(1));
+    assertThrows(OperationException.class, () -> put(service(1, NAMES)));
+    assertThrows(OperationException.class, () -> put(service(2, NAMES)));
+    assertThrows(OperationException.class, () -> remove(1));
     assertEquals(Map.of(1, before), datapath.held);
     assertEquals(WEB, services.get(1).frontend());
     disk.isFull = false;
-    services.put(service(3, NAMES));
+    put(service(3, NAMES));
   }
 
   @Test
   void shouldHaveItsServicesAgainAfterARestart() {
-    services.put(service(1, WEB, backend("10.1.0.7")));
-    services.put(service(2, NAMES));
-    services.remove(2);
+    put(service(1, WEB, backend("10.1.0.7")));
+    put(service(2, NAMES));
+    remove(2);
     datapath.held.clear();
     restart();
     assertEquals(Set.of(1), datapath.held.keySet());
     assertEquals(WEB, services.get(1).frontend());
-    refused(() -> services.put(service(9, WEB)));
+    refused(() -> put(service(9, WEB)));
   }
 
   @Test
@@ -588,9 +623,9 @@ class ServicesTest {
     disk.unreadable.put(5, "the file is damaged");
     restart();
     assertEquals(Set.of(5, OUTSIDE + 5), datapath.kept);
-    assertEquals(Refusal.Kind.UNAVAILABLE, refused(() -> services.put(service(5, WEB))).kind());
+    assertEquals(Refusal.Kind.UNAVAILABLE, refused(() -> put(service(5, WEB))).kind());
     assertEquals("id: service 5: the file is damaged", refused(() -> services.get(5)).getMessage());
-    services.remove(5);
+    remove(5);
     assertEquals(Set.of(), datapath.kept);
     assertEquals(Refusal.Kind.NOT_FOUND, refused(() -> services.get(5)).kind());
     assertTrue(isNew(service(5, WEB)));
@@ -599,15 +634,15 @@ class ServicesTest {
   /** Where the names of the files are lost, only the maps tell that there was a service. */
   @Test
   void shouldLeaveServicesOfTheMapsAsTheyAreWhoseRecordsMayBeLost() {
-    services.put(service(1, WEB));
-    services.put(service(5, NAMES, HERE, ELSEWHERE).offered(ServiceType.NODE_PORT, true, null));
+    put(service(1, WEB));
+    put(service(5, NAMES, HERE, ELSEWHERE).offered(ServiceType.NODE_PORT, true, null));
     assertEquals(Set.of(1, 5, 5 | OUTSIDE), datapath.held.keySet());
     disk.kept.remove(5);
     disk.isIncomplete = true;
     restart();
     assertEquals(Set.of(5, OUTSIDE + 5), datapath.kept);
     assertEquals("id: service 5: the file is missing", refused(() -> services.get(5)).getMessage());
-    services.remove(5);
+    remove(5);
     assertEquals(Set.of(), datapath.kept);
     assertEquals(List.of(service(1, WEB)), services.list());
   }
@@ -615,38 +650,41 @@ class ServicesTest {
   @Test
   void shouldKeepTheFrontendsOfAServiceWhoseRecordCannotBeRead() {
     disk.unreadable.put(5, "the file is damaged");
-    services.put(service(1, WEB));
+    put(service(1, WEB));
     datapath.keptFrontends =
         List.of(
             new ServiceProxy.KeptFrontend(5, NAMES.address(), NAMES.port(), 17),
             new ServiceProxy.KeptFrontend(5, WEB.address(), WEB.port(), 6));
     restart();
-    final Refusal refusal = refused(() -> services.put(service(6, NAMES)));
+    final Refusal refusal = refused(() -> put(service(6, NAMES)));
     assertEquals(Refusal.Kind.CONFLICT, refusal.kind());
     assertEquals(
         "frontend-address: 10.96.0.1:53/ANY is already the frontend of service 5",
         refusal.getMessage());
     assertEquals(Set.of(1), datapath.held.keySet());
-    services.put(service(6, new Frontend(NAMES.address(), NAMES.port(), ServiceProtocol.TCP)));
-    services.remove(6);
-    services.remove(5);
-    services.put(service(7, NAMES));
-    refused(() -> services.put(service(8, WEB)));
+    put(service(6, new Frontend(NAMES.address(), NAMES.port(), ServiceProtocol.TCP)));
+    remove(6);
+    remove(5);
+    put(service(7, NAMES));
+    refused(() -> put(service(8, WEB)));
     assertEquals(Set.of(1, 7), datapath.held.keySet());
   }
 
   @Test
   void shouldFreeAFrontendWhenTheDatapathHasNoneOfIt() {
-    services.put(service(1, WEB));
-    datapath.beforeRemoval = () -> refused(() -> services.put(service(2, WEB)));
-    services.remove(1);
+    put(service(1, WEB));
+    datapath.enforced = new CompletableFuture<>();
+    final CompletableFuture<Void> removal = services.remove(1);
+    refused(() -> put(service(2, WEB)));
+    datapath.enforced.complete(null);
+    done(removal);
     assertTrue(isNew(service(2, WEB)));
   }
 
   @Test
   void shouldNameAServiceThatIsNotThere() {
     assertEquals("id: service 3 does not exist", refused(() -> services.get(3)).getMessage());
-    assertEquals(Refusal.Kind.NOT_FOUND, refused(() -> services.remove(3)).kind());
+    assertEquals(Refusal.Kind.NOT_FOUND, refused(() -> remove(3)).kind());
   }
 
   @Test

@@ -163,7 +163,7 @@ public final class AgentState implements AutoCloseable {
 
   /** Returns the store of services: {@code services/<id>.json}, {@code service-batches}. */
   public ServiceStore serviceStore() {
-    return new ServiceFiles(services, serviceBatches, faults);
+    return new ServiceFiles(services, serviceBatches, faults, store);
   }
 
   /**

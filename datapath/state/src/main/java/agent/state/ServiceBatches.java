@@ -87,11 +87,16 @@ final class ServiceBatches {
     return message;
   }
 
+  /** Returns whether a service has a record here. */
+  boolean has(int id) {
+    return names.containsKey(id);
+  }
+
   /** Writes services, at most {@link #MOST_TOGETHER}, that have no record yet. */
   void save(List<Service> services) {
     final String name = name(services.stream().map(Service::id).toList());
-    folder.write(name, services);
-    services.forEach(service -> names.put(service.id(), name));
+    folder.write(
+        name, services, () -> {}, () -> services.forEach(service -> names.put(service.id(), name)));
   }
 
   /** Removes the record of a service; one that does not exist is not an error. */

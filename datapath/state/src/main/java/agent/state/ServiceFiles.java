@@ -3,7 +3,6 @@ package agent.state;
 import agent.conductor.Faults;
 import agent.service.Service;
 import agent.service.ServiceStore;
-import agent.types.OperationException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -12,71 +11,40 @@ import java.util.Queue;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.locks.LockSupport;
-import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Supplier;
 
 /**
- * Stores each service in a file of its own, {@code services/<id>.json}, but those that are created
- * while another one is written: these have a file together ({@link ServiceBatches}) until they
- * change, since a file costs more than a record. A file of its own is newer than that record.
- *
- * <p>Who writes a group waits a moment for as many as were there the last time: clients that create
- * one service after the other come back while the next group gathers.
+ * Stores each service in a file of its own, {@code services/<id>.json}, but those whose creations
+ * wait for the disk at the same time: these have a file together ({@link ServiceBatches}) until
+ * they change, since a file costs more than a record. A file of its own is newer than that record.
  */
 final class ServiceFiles implements ServiceStore {
   private static final String NOUN = "service";
   private static final String CONSEQUENCE = "stays as the kernel has it";
 
-  /** How long a group waits at most for those who were there the last time. */
-  private static final long GATHERING_NS = TimeUnit.MILLISECONDS.toNanos(5);
-
   private final NumberedFiles<Service> files;
   private final ServiceBatches batches;
+  private final StoreConductor store;
   private final Set<Integer> recorded = ConcurrentHashMap.newKeySet();
-  private final ReentrantLock writing = new ReentrantLock();
   private final Queue<Creation> waiting = new ConcurrentLinkedQueue<>();
-  private final AtomicInteger arrived = new AtomicInteger(); // those in the queue
-  private final long gatheringNs;
-  private volatile Thread gathering;
-  private volatile int expected = 1;
 
-  /** A service without a record, and the thread that waits until it is written or has failed. */
-  private static final class Creation {
-    private final Service service;
-    private final Thread caller = Thread.currentThread();
-    private RuntimeException failure;
-    private volatile boolean isDone;
-
-    Creation(Service service) {
-      this.service = service;
-    }
-
-    void done() {
-      isDone = true;
-      LockSupport.unpark(caller);
-    }
-  }
-
-  ServiceFiles(StateFolder<Service> folder, StateFolder<List<Service>> together, Faults faults) {
-    this(folder, together, faults, GATHERING_NS);
-  }
+  /** A service without a record. */
+  private record Creation(Service service, CompletableFuture<Void> durable) {}
 
   /**
    * Creates a store of two folders.
    *
-   * @param gatheringNs how long a group waits at most; a test has another time
+   * @param store makes their changes
    */
   ServiceFiles(
       StateFolder<Service> folder,
       StateFolder<List<Service>> together,
       Faults faults,
-      long gatheringNs) {
-    this.gatheringNs = gatheringNs;
+      StoreConductor store) {
+    this.store = store;
     files = new NumberedFiles<>(folder, faults, Service::id, Integer.MAX_VALUE, NOUN, CONSEQUENCE);
     batches = new ServiceBatches(together, faults);
     recorded.addAll(files.numbers());
@@ -112,87 +80,66 @@ final class ServiceFiles implements ServiceStore {
   }
 
   @Override
-  public void save(Service service) {
+  public CompletableFuture<Void> save(Service service) {
     if (recorded.contains(service.id())) {
-      files.save(service);
-      return;
+      return store.store(() -> files.save(service));
     }
-    final Creation own = new Creation(service);
+    final Creation own = new Creation(service, new CompletableFuture<>());
     waiting.add(own);
-    if (arrived.incrementAndGet() >= expected) {
-      LockSupport.unpark(gathering);
-    }
-    while (!own.isDone) {
-      if (writing.tryLock()) {
-        try {
-          writeUnless(own);
-        } finally {
-          writing.unlock();
-          wakeNext();
-        }
-      } else {
-        LockSupport.park(this);
-      }
-    }
-    if (own.failure != null) {
-      throw new OperationException(own.failure.getMessage(), own.failure);
-    }
-  }
-
-  private void writeUnless(Creation own) {
-    if (!own.isDone) {
-      gather();
-      writeWaiting();
-    }
-  }
-
-  /** One that came while the files were written writes the next group. */
-  private void wakeNext() {
-    final Creation next = waiting.peek();
-    if (next != null) {
-      LockSupport.unpark(next.caller);
-    }
-  }
-
-  /** Waits until as many are there as the last time, or there is no time left. */
-  private void gather() {
-    final long startNs = System.nanoTime();
-    gathering = Thread.currentThread();
-    while (arrived.get() < expected) {
-      final long leftNs = gatheringNs - (System.nanoTime() - startNs);
-      if (leftNs <= 0) {
-        break;
-      }
-      LockSupport.parkNanos(this, leftNs);
-    }
-    gathering = null;
-  }
-
-  /** Writes the first of those that wait, with one sync of the disk. */
-  private void writeWaiting() {
     final List<Creation> group = new ArrayList<>();
+    store
+        .storeTogether(() -> writeWaiting(group))
+        .whenComplete(
+            (done, failure) -> {
+              if (failure != null && group.isEmpty() && waiting.remove(own)) {
+                group.add(own); // the store has ended, and has not begun the write
+              }
+              end(group, failure);
+            });
+    return own.durable;
+  }
+
+  /**
+   * Writes the first of those that wait. Each has such a write of its own, so that the store counts
+   * them; the first of a group writes them all.
+   */
+  private void writeWaiting(List<Creation> group) {
     while (group.size() < ServiceBatches.MOST_TOGETHER && !waiting.isEmpty()) {
       group.add(waiting.poll());
     }
-    arrived.addAndGet(-group.size());
-    try {
-      if (group.size() == 1) {
-        files.save(group.getFirst().service);
-      } else {
-        batches.save(group.stream().map(one -> one.service).toList());
-      }
-      group.forEach(one -> recorded.add(one.service.id()));
-    } catch (RuntimeException failure) {
-      group.forEach(one -> one.failure = failure);
+    if (group.size() == 1) {
+      files.save(group.getFirst().service);
+    } else if (!group.isEmpty()) {
+      batches.save(group.stream().map(Creation::service).toList());
     }
-    expected = Math.min(ServiceBatches.MOST_TOGETHER, group.size() + arrived.get());
-    group.forEach(Creation::done);
   }
 
-  /** Removes the older record first: a file of its own that is left has the service as it was. */
+  private void end(List<Creation> group, Throwable failure) {
+    if (failure == null) {
+      group.forEach(one -> recorded.add(one.service.id()));
+      group.forEach(one -> one.durable.complete(null));
+    } else {
+      group.forEach(one -> one.durable.completeExceptionally(failure));
+    }
+  }
+
+  /**
+   * Removes the older record first: a file of its own that is left has the service as it was. The
+   * records of services that were created together are in the name of a file, which changes of one
+   * group cannot change twice.
+   */
   @Override
-  public void remove(int id) {
-    batches.remove(id);
+  public CompletableFuture<Void> remove(int id) {
+    return batches.has(id)
+        ? store.storeAlone(
+            () -> {
+              batches.remove(id);
+              removeOwn(id);
+            })
+        : store.store(() -> removeOwn(id));
+  }
+
+  private void removeOwn(int id) {
     files.remove(id, () -> recorded.remove(id));
   }
 }

@@ -31,18 +31,23 @@ public final class StoreConductor extends ConductorAgent implements FileChanges 
   /** How long a group waits at most for as many writes as there were the last time. */
   static final long GATHERING_NS = 1_000_000;
 
+  /** The same for a group of writes that have a file together, each of which saves one. */
+  static final long TOGETHER_NS = 5_000_000;
+
   private static final int SYNC_THREADS = 8;
   private static final long SYNC_IDLE_SEC = 5;
 
   private final NanoClock clock;
   private final Queue<Write> waiting = new ConcurrentLinkedQueue<>();
   private final AtomicInteger arrived = new AtomicInteger(); // those in the queue
+  private final AtomicInteger hurried =
+      new AtomicInteger(); // of them, those without a file together
   private final FileGroup group;
   private final List<Write> uncommitted = new ArrayList<>();
   private Write current;
-  private int expected = 1;
+  private volatile int expected = 1;
+  private volatile boolean isGathering;
   private long gatheringSinceNs;
-  private boolean isGathering;
   private volatile Thread thread;
   private volatile boolean isEnded;
 
@@ -55,11 +60,15 @@ public final class StoreConductor extends ConductorAgent implements FileChanges 
     /** Whether the caller waits for the result and ends the change itself. */
     private final boolean isAwaited;
 
+    /** Whether it has a file together with others that wait. */
+    private final boolean isTogether;
+
     private RuntimeException failure;
 
-    Write(Runnable work, boolean isAwaited) {
+    Write(Runnable work, boolean isAwaited, boolean isTogether) {
       this.work = work;
       this.isAwaited = isAwaited;
+      this.isTogether = isTogether;
     }
 
     void finish() {
@@ -118,19 +127,43 @@ public final class StoreConductor extends ConductorAgent implements FileChanges 
    *     the failure of the store, or a {@link Refusal} UNAVAILABLE where that thread has ended
    */
   public CompletableFuture<Void> store(Runnable write) {
+    return store(new Write(write, false, false));
+  }
+
+  /**
+   * Runs a write as {@link #store} does, which has a file together with others of its kind that
+   * wait: where all are of this kind, they wait longer for as many as the last time.
+   */
+  CompletableFuture<Void> storeTogether(Runnable write) {
+    return store(new Write(write, false, true));
+  }
+
+  private CompletableFuture<Void> store(Write write) {
     if (isEnded) {
       return CompletableFuture.failedFuture(ended());
     }
     if (thread == null) {
-      return CompletableFuture.runAsync(write, Runnable::run);
+      return CompletableFuture.runAsync(write.work, Runnable::run);
     }
-    return add(new Write(write, false)).durable;
+    return add(write).durable;
+  }
+
+  /**
+   * Runs a write as {@link #store} does, but for its changes, each of which is made alone, before
+   * its call returns: so that the write sees what those before it have made.
+   */
+  public CompletableFuture<Void> storeAlone(Runnable write) {
+    return thread == null && !isEnded ? store(write) : run(write);
   }
 
   private Write add(Write write) {
     waiting.add(write);
-    arrived.incrementAndGet();
-    wake();
+    if (!write.isTogether) {
+      hurried.incrementAndGet();
+    }
+    if (arrived.incrementAndGet() >= expected || !write.isTogether || !isGathering) {
+      wake(); // the others would find too few
+    }
     if (isEnded) {
       refuseWaiting(); // the last cycle may have ended before
     }
@@ -143,7 +176,7 @@ public final class StoreConductor extends ConductorAgent implements FileChanges 
     if (owner == null) {
       FileGroup.makeAlone(change);
     } else if (owner != Thread.currentThread()) {
-      await(add(new Write(() -> addToGroup(change), true)), change);
+      await(add(new Write(() -> addToGroup(change), true, false)), change);
     } else if (current == null) {
       FileGroup.makeAlone(change);
     } else {
@@ -194,6 +227,9 @@ public final class StoreConductor extends ConductorAgent implements FileChanges 
     int count = 0;
     for (Write next = waiting.poll(); next != null; next = waiting.poll()) {
       arrived.decrementAndGet();
+      if (!next.isTogether) {
+        hurried.decrementAndGet();
+      }
       perform(next);
       if (++count == MOST_TOGETHER) {
         break;
@@ -215,9 +251,11 @@ public final class StoreConductor extends ConductorAgent implements FileChanges 
     if (!isGathering) {
       isGathering = true;
       gatheringSinceNs = nowNs;
-      parkFor(GATHERING_NS);
     }
-    if (nowNs - gatheringSinceNs < GATHERING_NS) {
+    final long mostNs = hurried.get() == 0 ? TOGETHER_NS : GATHERING_NS;
+    final long leftNs = mostNs - (nowNs - gatheringSinceNs);
+    if (leftNs > 0) {
+      parkFor(leftNs);
       return false;
     }
     endGathering();

@@ -55,7 +55,7 @@ class LostNamesTest {
     state.nameStore().save(List.of());
     state.configurationStore().save(List.of(new ChangedValue("Debug", "a", "b")));
     state.endpointStore().save(EndpointRecords.endpoint(7));
-    state.serviceStore().save(MissingFilesTest.service(3));
+    state.serviceStore().save(MissingFilesTest.service(3)).join();
     close();
   }
 
@@ -157,7 +157,7 @@ class LostNamesTest {
     state.nameStore().save(List.of());
     state.configurationStore().save(List.of());
     state.endpointStore().remove(7);
-    state.serviceStore().remove(3);
+    state.serviceStore().remove(3).join();
     open(false);
     assertMissed(false, false);
     assertEquals(Map.of(), state.serviceStore().load().unreadable());

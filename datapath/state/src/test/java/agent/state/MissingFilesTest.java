@@ -274,15 +274,15 @@ class MissingFilesTest {
 
   @Test
   void shouldKeepServicesAsTheyAreWhoseFilesAreMissing() throws Exception {
-    state.serviceStore().save(service(7));
-    state.serviceStore().save(service(8));
+    state.serviceStore().save(service(7)).join();
+    state.serviceStore().save(service(8)).join();
     reopen();
     remove("services/7.json");
     reopen();
     final var stored = state.serviceStore().load();
     assertEquals(List.of(service(8)), List.copyOf(stored.services()));
     assertEquals(Set.of(7), stored.unreadable().keySet());
-    state.serviceStore().remove(7);
+    state.serviceStore().remove(7).join();
     reopen();
     assertEquals(Map.of(), state.serviceStore().load().unreadable());
   }

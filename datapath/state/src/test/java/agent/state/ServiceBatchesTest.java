@@ -1,6 +1,7 @@
 package agent.state;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -10,6 +11,7 @@ import agent.service.Frontend;
 import agent.service.Service;
 import agent.service.ServiceProtocol;
 import agent.service.ServiceStore;
+import agent.testkit.OtherThread;
 import agent.types.IpAddress;
 import agent.types.OperationException;
 import java.io.IOException;
@@ -22,15 +24,14 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.locks.LockSupport;
 import java.util.function.Function;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
+import org.agrona.concurrent.AgentRunner;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -39,25 +40,25 @@ import org.junit.jupiter.api.io.TempDir;
 class ServiceBatchesTest {
   @TempDir private Path directory;
   private final Faults faults = new Faults("fine");
-  private final AtomicInteger syncs = new AtomicInteger();
-  private CountDownLatch disk = new CountDownLatch(0);
+  private int syncs;
+  private Runnable duringNextSync = () -> {};
   private String failing = "";
+  private long now;
+  private StoreConductor conductor;
   private ServiceStore store;
 
-  /** A disk that waits, counts, and fails where the test asks for it. */
-  private final class SlowFiles extends FolderFiles {
-    SlowFiles(Path folder) {
+  /** A disk that counts, has something happen meanwhile, and fails where the test asks for it. */
+  private final class TestedFiles extends FolderFiles {
+    TestedFiles(Path folder) {
       super(folder);
     }
 
     @Override
     void sync(Path synced, FileChannel channel) throws IOException {
-      try {
-        disk.await();
-      } catch (InterruptedException e) {
-        throw new IOException(e);
-      }
-      syncs.incrementAndGet();
+      final Runnable during = duringNextSync;
+      duringNextSync = () -> {};
+      during.run();
+      syncs++;
       if (!failing.isEmpty() && synced.toString().contains(failing)) {
         throw new IOException("Input/output error");
       }
@@ -65,26 +66,31 @@ class ServiceBatchesTest {
     }
   }
 
+  /** The thread of the test is that of the disk. */
   @BeforeEach
   void open() {
-    open(0);
+    open(new StoreConductor(() -> now, Runnable::run));
+    conductor.onStart();
   }
 
-  private void open(long gatheringNs) {
+  private void open(StoreConductor of) {
+    conductor = of;
     store =
         new ServiceFiles(
-            new StateFolder<>(
-                new SlowFiles(directory.resolve("services")),
-                "service",
-                new ServiceCodec(),
-                faults),
-            new StateFolder<>(
-                new SlowFiles(directory.resolve("service-batches")),
-                "services",
-                new ServiceListCodec(),
-                faults),
+            folder("services", "service", new ServiceCodec()),
+            folder("service-batches", "services", new ServiceListCodec()),
             faults,
-            gatheringNs);
+            of);
+  }
+
+  private <T> StateFolder<T> folder(String name, String kind, Codec<T> codec) {
+    return new StateFolder<>(
+        new TestedFiles(directory.resolve(name)),
+        kind,
+        codec,
+        faults,
+        WrittenFiles.none(),
+        conductor);
   }
 
   private static Service service(int id, int port) {
@@ -98,33 +104,47 @@ class ServiceBatchesTest {
         null);
   }
 
+  private CompletableFuture<Void> save(int id) {
+    return store.save(service(id, Math.min(id, 65_535)));
+  }
+
+  /** Executes what waits for the disk. */
+  private void run(Collection<CompletableFuture<Void>> changes) {
+    while (!changes.stream().allMatch(CompletableFuture::isDone)) {
+      conductor.doWork();
+      now += StoreConductor.TOGETHER_NS;
+    }
+  }
+
+  /** Makes a change; throws its failure. */
+  private void run(CompletableFuture<Void> change) {
+    run(List.of(change));
+    try {
+      change.join();
+    } catch (CompletionException failure) {
+      throw assertInstanceOf(RuntimeException.class, failure.getCause());
+    }
+  }
+
   /** Creates 1 alone, and the others while it is written; returns what failed, by id. */
-  private Map<Integer, RuntimeException> create(int... others) throws InterruptedException {
-    disk = new CountDownLatch(1);
+  private Map<Integer, RuntimeException> create(int... others) {
+    final Map<Integer, CompletableFuture<Void>> changes = new TreeMap<>();
+    duringNextSync =
+        () -> {
+          for (final int id : others) {
+            changes.put(id, save(id));
+          }
+        };
+    run(save(1));
+    assertEquals(others.length, changes.size());
+    run(changes.values());
     final Map<Integer, RuntimeException> failures = new TreeMap<>();
-    final List<Thread> clients = new ArrayList<>();
-    for (final int id : IntStream.concat(IntStream.of(1), IntStream.of(others)).toArray()) {
-      final Thread client =
-          new Thread(
-              () -> {
-                try {
-                  store.save(service(id, Math.min(id, 65_535)));
-                } catch (RuntimeException failure) {
-                  synchronized (failures) {
-                    failures.put(id, failure);
-                  }
-                }
-              });
-      client.start();
-      while (client.getState() != Thread.State.WAITING) {
-        Thread.onSpinWait();
-      }
-      clients.add(client);
-    }
-    disk.countDown();
-    for (final Thread client : clients) {
-      client.join();
-    }
+    changes.forEach(
+        (id, change) -> {
+          if (change.isCompletedExceptionally()) {
+            failures.put(id, (RuntimeException) change.exceptionNow());
+          }
+        });
     return failures;
   }
 
@@ -151,7 +171,7 @@ class ServiceBatchesTest {
     assertEquals(Map.of(), create(12, 5, 40));
     assertEquals(Set.of("1.json"), files("services"));
     assertEquals(Set.of("12-5-40.json"), files("service-batches"));
-    assertEquals(4, syncs.get(), "two files, and a folder for each");
+    assertEquals(4, syncs, "two files, and a folder for each");
     assertStored(Map.of(1, 1, 5, 5, 12, 12, 40, 40));
   }
 
@@ -168,57 +188,71 @@ class ServiceBatchesTest {
 
   /** A caller may come first whose record waits behind those of more callers than a file has. */
   @Test
-  void shouldReturnOnceTheRecordIsWritten() throws Exception {
+  void shouldAnswerOnceTheRecordIsWritten() throws Exception {
+    open(new StoreConductor(System::nanoTime, Runnable::run));
     final Set<Integer> missing = ConcurrentHashMap.newKeySet();
-    final List<Thread> clients = new ArrayList<>();
-    for (int client = 0; client < 100; client++) {
-      final int first = 1 + client * 20;
-      clients.add(
-          Thread.ofPlatform()
-              .start(
-                  () -> {
-                    for (int id = first; id < first + 20; id++) {
-                      store.save(service(id, id));
-                      if (!isWritten(id)) {
-                        missing.add(id);
-                      }
+    final List<OtherThread<Void>> clients = new ArrayList<>();
+    try (AgentRunner disk =
+        new AgentRunner(conductor.idleStrategy(), failure -> {}, null, conductor)) {
+      AgentRunner.startOnThread(disk);
+      for (int client = 0; client < 100; client++) {
+        final int first = 1 + client * 20;
+        clients.add(
+            OtherThread.run(
+                () -> {
+                  for (int id = first; id < first + 20; id++) {
+                    save(id).join();
+                    if (!isWritten(id)) {
+                      missing.add(id);
                     }
-                  }));
-    }
-    for (final Thread client : clients) {
-      client.join();
+                  }
+                }));
+      }
+      for (final OtherThread<Void> client : clients) {
+        client.result();
+      }
     }
     assertEquals(Set.of(), missing);
   }
 
   /**
    * Otherwise half of the clients are in each file, since the others come back while it is written:
-   * twice as many files. A client that a loaded machine holds up makes one more; the limit is in
-   * the middle.
+   * twice as many files.
    */
   @Test
-  void shouldWaitForThoseWhoCameTogetherTheLastTime() throws Exception {
-    final int clients = ServiceBatches.MOST_TOGETHER;
-    final int each = 20;
-    open(TimeUnit.SECONDS.toNanos(1));
-    final List<Thread> threads = new ArrayList<>();
-    for (int client = 1; client <= clients; client++) {
-      final int first = client;
-      threads.add(
-          Thread.ofPlatform()
-              .start(
-                  () -> {
-                    for (int id = first; id <= each * clients; id += clients) {
-                      store.save(service(id, id));
-                      LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(1)); // asks again
-                    }
-                  }));
+  void shouldWaitForThoseWhoCameTogetherTheLastTime() {
+    create(2, 3, 4);
+    final List<CompletableFuture<Void>> next = new ArrayList<>();
+    for (int id = 11; id <= 13; id++) {
+      assertEquals(0, conductor.doWork(), "too few have come, and no time has passed");
+      next.add(save(id));
     }
-    for (final Thread thread : threads) {
-      thread.join();
+    conductor.doWork();
+    next.forEach(CompletableFuture::join);
+    assertEquals(Set.of("2-3-4.json", "11-12-13.json"), files("service-batches"));
+  }
+
+  /** Each of them has the name of the file that the other one leaves. */
+  @Test
+  void shouldForgetServicesOfOneFileAtTheSameTime() {
+    create(2, 3, 4);
+    final List<CompletableFuture<Void>> removals = List.of(store.remove(2), store.remove(4));
+    run(removals);
+    removals.forEach(CompletableFuture::join);
+    assertEquals(Set.of("3.json"), files("service-batches"));
+    assertStored(Map.of(1, 1, 3, 3));
+  }
+
+  @Test
+  void shouldRefuseWhatComesAfterTheEnd() {
+    final CompletableFuture<Void> asked = save(1);
+    conductor.onClose();
+    asked.join();
+    for (final CompletableFuture<Void> late : List.of(save(1), save(2), store.remove(1))) {
+      final Throwable refusal = assertThrows(CompletionException.class, late::join).getCause();
+      assertEquals("store is closed", refusal.getMessage());
     }
-    final int written = files("services").size() + files("service-batches").size();
-    assertTrue(written <= each + each / 2, written + " files");
+    assertStored(Map.of(1, 1));
   }
 
   private boolean isWritten(int id) {
@@ -230,10 +264,10 @@ class ServiceBatchesTest {
   @Test
   void shouldPreferTheRecordOfALaterChange() throws Exception {
     create(2, 3);
-    store.save(service(2, 222));
+    run(store.save(service(2, 222)));
     assertEquals(Set.of("1.json", "2.json"), files("services"));
     assertStored(Map.of(1, 1, 2, 222, 3, 3));
-    store.save(service(3, 333)); // by a store that has not written its first record
+    run(store.save(service(3, 333))); // by a store that has not written its first record
     assertStored(Map.of(1, 1, 2, 222, 3, 333));
     Files.writeString(directory.resolve("services/2.json"), "damaged");
     open();
@@ -245,7 +279,7 @@ class ServiceBatchesTest {
   void shouldGiveServicesThatChangeTogetherFilesOfTheirOwn() throws Exception {
     create(2, 3);
     open();
-    store.remove(1);
+    run(store.remove(1));
     assertEquals(Map.of(), create(2, 3));
     assertEquals(Set.of("2-3.json"), files("service-batches"));
     assertEquals(Set.of("1.json", "2.json", "3.json"), files("services"));
@@ -255,13 +289,13 @@ class ServiceBatchesTest {
   @Test
   void shouldForgetOneOfThoseThatWereCreatedTogether() throws Exception {
     create(2, 3);
-    store.save(service(2, 222));
-    store.remove(2);
+    run(store.save(service(2, 222)));
+    run(store.remove(2));
     assertEquals(Set.of("3.json"), files("service-batches"));
     assertStored(Map.of(1, 1, 3, 3));
-    store.save(service(2, 22));
+    run(store.save(service(2, 22)));
     assertStored(Map.of(1, 1, 2, 22, 3, 3));
-    store.remove(3);
+    run(store.remove(3));
     assertEquals(Set.of(), files("service-batches"));
     assertStored(Map.of(1, 1, 2, 22));
   }
@@ -270,9 +304,9 @@ class ServiceBatchesTest {
   @Test
   void shouldRemoveTheOlderRecordFirst() throws Exception {
     create(2, 3);
-    store.save(service(2, 222));
+    run(store.save(service(2, 222)));
     failing = "/services";
-    assertThrows(OperationException.class, () -> store.remove(2));
+    assertThrows(OperationException.class, () -> run(store.remove(2)));
     assertEquals(Set.of("3.json"), files("service-batches"));
   }
 
@@ -286,11 +320,11 @@ class ServiceBatchesTest {
     assertEquals(Set.of(2, 3), unreadable.keySet());
     unreadable.values().forEach(why -> assertTrue(why.contains(file.toString()), why));
     assertEquals(ModuleHealth.Level.STOPPED, faults.read().level());
-    store.remove(2);
+    run(store.remove(2));
     assertEquals(Set.of("3.json"), files("service-batches"));
     open();
     assertEquals(Set.of(3), store.load().unreadable().keySet());
-    store.remove(3);
+    run(store.remove(3));
     assertEquals(ModuleHealth.Level.OK, faults.read().level());
     assertStored(Map.of(1, 1));
   }
@@ -320,7 +354,7 @@ class ServiceBatchesTest {
         .forEach(why -> assertTrue(why.getMessage().contains("2-3.json"), why::toString));
     assertEquals(Set.of(), files("service-batches"));
     failing = "";
-    store.save(service(3, 3));
+    run(store.save(service(3, 3)));
     assertStored(Map.of(1, 1, 3, 3));
   }
 
@@ -328,10 +362,10 @@ class ServiceBatchesTest {
   void shouldKeepTheNameOfAFileWhoseRemovalFails() throws Exception {
     create(2, 3);
     failing = "service-batches";
-    assertThrows(OperationException.class, () -> store.remove(2));
+    assertThrows(OperationException.class, () -> run(store.remove(2)));
     failing = "";
     assertEquals(Set.of("2-3.json"), files("service-batches"));
-    store.remove(2);
+    run(store.remove(2));
     assertStored(Map.of(1, 1, 3, 3));
   }
 

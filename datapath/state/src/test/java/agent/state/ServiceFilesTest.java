@@ -84,10 +84,10 @@ class ServiceFilesTest {
             0,
             null,
             null);
-    state.serviceStore().save(SERVICE);
-    state.serviceStore().save(bare);
+    state.serviceStore().save(SERVICE).join();
+    state.serviceStore().save(bare).join();
     assertEquals(List.of(SERVICE, bare), List.copyOf(reloaded().services()));
-    state.serviceStore().remove(8);
+    state.serviceStore().remove(8).join();
     assertEquals(List.of(SERVICE), List.copyOf(reloaded().services()));
   }
 
@@ -96,19 +96,19 @@ class ServiceFilesTest {
     for (final ServiceType type : ServiceType.values()) {
       for (final boolean isLocal : new boolean[] {true, false}) {
         final Service offered = SERVICE.offered(type, isLocal && type.isOutside(), null);
-        state.serviceStore().save(offered);
+        state.serviceStore().save(offered).join();
         assertEquals(List.of(offered), List.copyOf(reloaded().services()));
       }
     }
-    state.serviceStore().save(SERVICE.offered(ServiceType.HOST_PORT, true, null));
+    state.serviceStore().save(SERVICE.offered(ServiceType.HOST_PORT, true, null)).join();
     final String end = ",\"outside\":{\"type\":\"HostPort\",\"local\":true}}";
     assertTrue(Files.readString(file()).strip().endsWith(end), Files.readString(file()));
     for (final String wrong : List.of("\"Port\"", "null", "1")) {
       write(DOCUMENT.substring(0, DOCUMENT.length() - 1) + end.replace("\"HostPort\"", wrong));
       final String reason = reloaded().unreadable().get(7);
       assertTrue(reason.contains("$.outside.type"), reason);
-      state.serviceStore().remove(7);
-      state.serviceStore().save(SERVICE);
+      state.serviceStore().remove(7).join();
+      state.serviceStore().save(SERVICE).join();
     }
     write(DOCUMENT.substring(0, DOCUMENT.length() - 1) + ",\"more\":1}");
     assertTrue(reloaded().unreadable().get(7).contains("$.more"));
@@ -119,7 +119,7 @@ class ServiceFilesTest {
   void shouldKeepHowPacketsReachOtherHosts() throws Exception {
     for (final ForwardingMode mode : ForwardingMode.values()) {
       final Service forwarded = SERVICE.offered(ServiceType.LOAD_BALANCER, false, mode);
-      state.serviceStore().save(forwarded);
+      state.serviceStore().save(forwarded).join();
       assertEquals(List.of(forwarded), List.copyOf(reloaded().services()));
     }
     final String end =
@@ -132,7 +132,7 @@ class ServiceFilesTest {
 
   @Test
   void shouldWriteTheStoredFormat() throws IOException {
-    state.serviceStore().save(SERVICE);
+    state.serviceStore().save(SERVICE).join();
     assertTrue(Files.readString(file()).strip().endsWith(DOCUMENT), Files.readString(file()));
   }
 
@@ -156,7 +156,7 @@ class ServiceFilesTest {
       })
   void shouldLeaveAServiceWhoseRecordIsDamaged(String text, String damaged, String named)
       throws IOException {
-    state.serviceStore().save(SERVICE);
+    state.serviceStore().save(SERVICE).join();
     write(DOCUMENT.replace(text, damaged));
     final ServiceStore.Stored stored = reloaded();
     assertEquals(List.of(), List.copyOf(stored.services()));
@@ -165,14 +165,14 @@ class ServiceFilesTest {
     assertTrue(reason.contains(named), reason);
     assertSentence(file(), reason);
     assertEquals(ModuleHealth.Level.STOPPED, state.faults().read().level());
-    state.serviceStore().remove(7);
+    state.serviceStore().remove(7).join();
     assertEquals(ModuleHealth.Level.OK, state.faults().read().level());
     assertEquals(Map.of(), reloaded().unreadable());
   }
 
   @Test
   void shouldForgetServicesWithTheRestOfTheState() throws IOException {
-    state.serviceStore().save(SERVICE);
+    state.serviceStore().save(SERVICE).join();
     Files.writeString(directory.resolve("services/web.json"), "x");
     assertEquals(1, state.serviceStore().load().services().size());
     state.discard();

@@ -69,7 +69,7 @@ class SourceFilesTest {
     final Service offered =
         StoredServices.numbered(3).offered(ServiceType.NODE_PORT, true, null).from(FILE);
     try (AgentState state = AgentState.open(root)) {
-      List.of(own, foreign, offered).forEach(state.serviceStore()::save);
+      List.of(own, foreign, offered).forEach(one -> state.serviceStore().save(one).join());
     }
     assertTrue(text("services/1.json").endsWith("\"namespace\":null}"));
     assertTrue(text("services/1073741824.json").endsWith(",\"source\":\"cluster\"}"));
@@ -83,7 +83,7 @@ class SourceFilesTest {
   @Test
   void shouldTakeAServiceWithoutASourceForOneOfTheApi() throws IOException {
     try (AgentState state = AgentState.open(root)) {
-      state.serviceStore().save(StoredServices.numbered(3).from(FILE));
+      state.serviceStore().save(StoredServices.numbered(3).from(FILE)).join();
     }
     replace("services/3.json", "service", ",\"source\":\"file:näher.yaml\"", "");
     try (AgentState state = AgentState.open(root)) {
@@ -95,7 +95,7 @@ class SourceFilesTest {
   @Test
   void shouldLeaveAServiceWhoseSourceIsDamaged() throws IOException {
     try (AgentState state = AgentState.open(root)) {
-      state.serviceStore().save(StoredServices.numbered(3).from(CLUSTER));
+      state.serviceStore().save(StoredServices.numbered(3).from(CLUSTER)).join();
     }
     replace("services/3.json", "service", "\"cluster\"", "\"clusters\"");
     try (AgentState state = AgentState.open(root)) {

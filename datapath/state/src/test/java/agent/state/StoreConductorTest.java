@@ -225,6 +225,34 @@ class StoreConductorTest {
     assertEquals(List.of("a/1.json.new", "a"), syncs, "no other write is waited for");
   }
 
+  /** What they save is more than they wait; who has no part in that does not wait as long. */
+  @Test
+  void shouldWaitLongerForWritesThatHaveAFileTogether() {
+    store.storeTogether(() -> folder.write("1", "one"));
+    store.storeTogether(() -> folder.write("2", "two"));
+    run();
+    syncs.clear();
+    final CompletableFuture<Void> early = store.storeTogether(() -> folder.write("1", "again"));
+    run();
+    now += StoreConductor.TOGETHER_NS - 1;
+    run();
+    assertFalse(early.isDone(), "the second one may come");
+    now++;
+    run();
+    assertDurable(early);
+    List.of("1", "2", "3").forEach(name -> write(folder, name, "three"));
+    run();
+    final CompletableFuture<Void> patient = store.storeTogether(() -> folder.write("1", "again"));
+    run();
+    now += StoreConductor.GATHERING_NS;
+    run();
+    assertFalse(patient.isDone());
+    final CompletableFuture<Void> hurried = write(folder, "2", "again");
+    run();
+    assertDurable(hurried);
+    assertDurable(patient);
+  }
+
   @Test
   void shouldFailOnlyTheChangeWhoseContentIsNotSynced() {
     write(folder, "2", "before");

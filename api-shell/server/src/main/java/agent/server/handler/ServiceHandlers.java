@@ -37,16 +37,16 @@ public final class ServiceHandlers implements ApiHandler.Group {
     handlers.put(Route.DELETE_SERVICE, this::delete);
   }
 
-  private Answer put(ApiRequest request) {
+  private Answer put(ApiRequest request) throws Exception {
     final Service service =
         ServiceDecoder.decode(id(request), request.body(ServiceSpecModel.class));
-    final Services.Put put = services.put(service);
+    final Services.Put put = ApiRequest.await(services.put(service));
     final ServiceModel answer = encode(put.service());
     return put.isCreated() ? Answer.created(answer) : Answer.ok(answer);
   }
 
-  private Answer delete(ApiRequest request) {
-    services.remove(id(request));
+  private Answer delete(ApiRequest request) throws Exception {
+    ApiRequest.await(services.remove(id(request)));
     return Answer.ok();
   }
 

@@ -28,11 +28,23 @@ final class FakeServiceProxy implements ServiceProxy {
     return CompletableFuture.completedFuture(List.of());
   }
 
+  /** Executes commands one at a time, on the threads of their callers. */
   @Override
-  public CompletableFuture<Void> put(ServiceEntries service) {
+  public synchronized CompletableFuture<Void> run(Runnable command) {
+    return CompletableFuture.runAsync(command, Runnable::run);
+  }
+
+  @Override
+  public Placed place(ServiceEntries service) {
+    return () -> service;
+  }
+
+  @Override
+  public CompletableFuture<Void> put(Placed placed) {
     if (refusal != null) {
       return CompletableFuture.failedFuture(refusal);
     }
+    final ServiceEntries service = placed.service();
     held.put(service.id(), service);
     return CompletableFuture.completedFuture(null);
   }

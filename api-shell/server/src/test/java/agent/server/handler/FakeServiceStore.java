@@ -4,6 +4,7 @@ import agent.service.Service;
 import agent.service.ServiceStore;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 
 /** A store that keeps nothing. */
 final class FakeServiceStore implements ServiceStore {
@@ -13,12 +14,12 @@ final class FakeServiceStore implements ServiceStore {
   }
 
   @Override
-  public void save(Service service) {
-    // no later run reads it
+  public CompletableFuture<Void> save(Service service) {
+    return CompletableFuture.completedFuture(null); // no later run reads it
   }
 
   @Override
-  public void remove(int id) {
-    // no later run reads it
+  public CompletableFuture<Void> remove(int id) {
+    return CompletableFuture.completedFuture(null);
   }
 }

@@ -179,7 +179,7 @@ class ServiceHandlersTest {
             0,
             "names",
             null);
-    final int id = services.put(foreign.from(cluster)).service().id();
+    final int id = services.put(foreign.from(cluster)).join().service().id();
     assertEquals(
         List.of("7 api", id + " cluster"),
         client.services().stream()

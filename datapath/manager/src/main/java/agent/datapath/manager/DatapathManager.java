@@ -106,7 +106,7 @@ public final class DatapathManager implements AutoCloseable {
   private Prefilter prefilter = new NoPrefilter();
   private PrefilterMode balancerMode;
   private Redirects redirects;
-  private ServiceProxy services = new NoServices();
+  private ServiceProxy services;
   private EventsAgent events;
   private KernelMetrics metrics;
   private ConntrackReport sweeps;
@@ -293,6 +293,7 @@ public final class DatapathManager implements AutoCloseable {
     if (!context.enableServices()) {
       attachments.detach();
       entries.serve(false);
+      services = new NoServices(conductor);
       return;
     }
     final SocketServices created =

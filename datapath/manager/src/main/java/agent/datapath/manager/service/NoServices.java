@@ -1,5 +1,6 @@
 package agent.datapath.manager.service;
 
+import agent.conductor.ConductorAgent;
 import agent.datapath.manager.spec.ServiceEntries;
 import agent.datapath.manager.spec.ServiceProxy;
 import agent.maps.layout.SocketCounter;
@@ -12,6 +13,22 @@ import java.util.concurrent.CompletableFuture;
 
 /** The services of a node that has them switched off: it has none, and refuses new ones. */
 public final class NoServices implements ServiceProxy {
+  private final ConductorAgent conductor;
+
+  /**
+   * Creates the services of a datapath without any.
+   *
+   * @param conductor executes the commands of their owner
+   */
+  public NoServices(ConductorAgent conductor) {
+    this.conductor = conductor;
+  }
+
+  @Override
+  public CompletableFuture<Void> run(Runnable command) {
+    return conductor.run(command);
+  }
+
   @Override
   public CompletableFuture<Set<Integer>> known() {
     return CompletableFuture.completedFuture(Set.of());
@@ -24,7 +41,12 @@ public final class NoServices implements ServiceProxy {
   }
 
   @Override
-  public CompletableFuture<Void> put(ServiceEntries service) {
+  public Placed place(ServiceEntries service) {
+    return () -> service;
+  }
+
+  @Override
+  public CompletableFuture<Void> put(Placed service) {
     return CompletableFuture.failedFuture(
         Refusal.disabled("", "services are disabled by --disable-orch-services"));
   }

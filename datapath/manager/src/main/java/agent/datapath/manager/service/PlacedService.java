@@ -2,6 +2,7 @@ package agent.datapath.manager.service;
 
 import agent.datapath.manager.spec.ServiceEntries;
 import agent.datapath.manager.spec.ServiceEntries.Backend;
+import agent.datapath.manager.spec.ServiceProxy;
 import agent.maps.layout.MapSize;
 import agent.maps.layout.ServiceScope;
 import agent.types.IpAddress;
@@ -14,7 +15,7 @@ import java.util.List;
  * the table that gives a tuple its backend. The same service with as many cells has the same
  * entries.
  */
-final class PlacedService {
+final class PlacedService implements ServiceProxy.Placed {
   private static final long IPV4_MAPPED = 0xffffL << Integer.SIZE; // RFC 4291, 2.5.5.2
   private static final long LOW_HALF = 0xffff_ffffL;
   private static final Comparator<Backend> BY_ADDRESS =
@@ -131,7 +132,8 @@ final class PlacedService {
         : IpAddress.ofIpv6(high, low);
   }
 
-  ServiceEntries service() {
+  @Override
+  public ServiceEntries service() {
     return service;
   }
 

@@ -113,6 +113,11 @@ public final class SocketServices implements ServiceProxy {
   }
 
   @Override
+  public CompletableFuture<Void> run(Runnable command) {
+    return conductor.run(command);
+  }
+
+  @Override
   public CompletableFuture<Set<Integer>> known() {
     return conductor.change(tables::known);
   }
@@ -167,14 +172,20 @@ public final class SocketServices implements ServiceProxy {
   }
 
   @Override
-  public CompletableFuture<Void> put(ServiceEntries service) {
-    final PlacedService placed = tables.placed(service);
+  public Placed place(ServiceEntries service) {
+    return tables.placed(service);
+  }
+
+  @Override
+  public CompletableFuture<Void> put(Placed service) {
+    final PlacedService placed = (PlacedService) service;
+    final ServiceEntries now = placed.service();
     return attached()
         .thenCompose(
             done ->
                 conductor.change(
-                    () -> tables.put(placed).thenAccept(former -> replaced(former, service))))
-        .thenCompose(done -> isAttached ? done() : attachedAgain(service.id()));
+                    () -> tables.put(placed).thenAccept(former -> replaced(former, now))))
+        .thenCompose(done -> isAttached ? done() : attachedAgain(now.id()));
   }
 
   private static CompletableFuture<Void> done() {

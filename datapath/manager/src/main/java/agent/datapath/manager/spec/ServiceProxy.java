@@ -8,7 +8,11 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 
-/** Changes the services of the datapath; only {@code datapath/service} uses it. */
+/**
+ * Changes the services of the datapath; only {@code datapath/service} uses it. Any thread may call;
+ * what a call returns completes on the thread that changes the maps, unless it waits for the
+ * programs, or fails at once.
+ */
 public interface ServiceProxy {
   /**
    * Numbers of cells of the tables that give a tuple its backend, in ascending order. All are
@@ -36,6 +40,19 @@ public interface ServiceProxy {
    */
   record KeptFrontend(int serviceId, IpAddress address, int port, int protocol) {}
 
+  /** A service with what its entries in the maps say beyond it, such as its table of backends. */
+  interface Placed {
+    /** Returns the service. */
+    ServiceEntries service();
+  }
+
+  /**
+   * Queues a command of the owner of the services for the thread that changes the maps.
+   *
+   * @return completes when it is executed; fails where that thread has ended, or has too many
+   */
+  CompletableFuture<Void> run(Runnable command);
+
   /** Returns the numbers of the services that the maps hold; fails where they cannot be read. */
   CompletableFuture<Set<Integer>> known();
 
@@ -49,12 +66,20 @@ public interface ServiceProxy {
   CompletableFuture<List<KeptFrontend>> restore(
       Collection<ServiceEntries> services, Set<Integer> kept);
 
+  /** Computes what {@link #put(Placed)} writes, which takes long where there are many backends. */
+  Placed place(ServiceEntries service);
+
   /**
    * Creates a service or replaces the one with its id. Attaches the programs before the first one.
    *
    * @return fails where the kernel refuses; then the service is as it was
    */
-  CompletableFuture<Void> put(ServiceEntries service);
+  CompletableFuture<Void> put(Placed service);
+
+  /** Creates or replaces a service as {@link #put(Placed)} does, which is placed before. */
+  default CompletableFuture<Void> put(ServiceEntries service) {
+    return put(place(service));
+  }
 
   /** Removes a service, also one that is kept; detaches the programs after the last one. */
   CompletableFuture<Void> remove(int id);

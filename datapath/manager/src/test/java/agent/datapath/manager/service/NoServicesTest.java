@@ -1,10 +1,12 @@
 package agent.datapath.manager.service;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import agent.conductor.ConductorAgent;
 import agent.datapath.manager.spec.ServiceEntries;
 import agent.datapath.manager.spec.ServiceProxy;
 import agent.types.IpAddress;
@@ -12,6 +14,7 @@ import agent.types.Refusal;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import org.junit.jupiter.api.Test;
 
@@ -19,7 +22,8 @@ class NoServicesTest {
   private static final ServiceEntries SERVICE =
       new ServiceEntries(1, IpAddress.parse("10.96.0.1"), 80, List.of(6), 0, List.of());
 
-  private final ServiceProxy services = new NoServices();
+  private final ConductorAgent conductor = new ConductorAgent("dp-conductor", () -> 0);
+  private final ServiceProxy services = new NoServices(conductor);
 
   @Test
   void shouldRefuseServicesAndHaveNone() {
@@ -33,5 +37,9 @@ class NoServicesTest {
     assertNull(services.remove(1).join());
     assertEquals(ServiceProxy.Hooks.OFF, services.hooks());
     assertEquals(Map.of(), services.counters());
+    final CompletableFuture<Void> command = services.run(() -> {});
+    assertFalse(command.isDone(), "on the thread of the conductor");
+    conductor.doWork();
+    assertNull(command.join());
   }
 }
