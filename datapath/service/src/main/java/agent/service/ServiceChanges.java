@@ -258,11 +258,17 @@ final class ServiceChanges {
     }
 
     private void enforced(Void done, Throwable failure) {
-      if (failure == null) {
-        store.save(service).whenComplete(this::stored);
-      } else {
+      if (failure != null) {
         command(answer, () -> undo(cause(failure)));
+        return;
       }
+      store.save(service).whenComplete(this::stored);
+      LOGGER.info( // here, since the thread of the disk answers a group of callers without a pause
+          "service {}: {} {} with {} backends",
+          service.id(),
+          before == null ? "created," : "changed,",
+          service.frontend(),
+          service.backends().size());
     }
 
     private void stored(Void done, Throwable failure) {
@@ -286,15 +292,10 @@ final class ServiceChanges {
       } else {
         answer.completeExceptionally(cause(failure));
       }
-      LOGGER.info(
-          "service {}: {} {} with {} backends",
-          service.id(),
-          before == null ? "created," : "changed,",
-          service.frontend(),
-          service.backends().size());
     }
 
     private void takeBack(Throwable why) {
+      LOGGER.warn("service {}: not stored, and taken back: {}", service.id(), why.getMessage());
       (before == null
               ? enforcement.remove(service)
               : enforcement.put(enforcement.place(before), service, before))

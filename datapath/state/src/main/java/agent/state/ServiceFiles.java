@@ -32,7 +32,15 @@ final class ServiceFiles implements ServiceStore {
   private final Queue<Creation> waiting = new ConcurrentLinkedQueue<>();
 
   /** A service without a record. */
-  private record Creation(Service service, CompletableFuture<Void> durable) {}
+  private static final class Creation {
+    private final Service service;
+    private final CompletableFuture<Void> durable = new CompletableFuture<>();
+    private boolean isTaken; // of the thread of the disk
+
+    Creation(Service service) {
+      this.service = service;
+    }
+  }
 
   /**
    * Creates a store of two folders.
@@ -84,11 +92,11 @@ final class ServiceFiles implements ServiceStore {
     if (recorded.contains(service.id())) {
       return store.store(() -> files.save(service));
     }
-    final Creation own = new Creation(service, new CompletableFuture<>());
+    final Creation own = new Creation(service);
     waiting.add(own);
     final List<Creation> group = new ArrayList<>();
     store
-        .storeTogether(() -> writeWaiting(group))
+        .storeTogether(() -> write(own, group))
         .whenComplete(
             (done, failure) -> {
               if (failure != null && group.isEmpty() && waiting.remove(own)) {
@@ -100,17 +108,25 @@ final class ServiceFiles implements ServiceStore {
   }
 
   /**
-   * Writes the first of those that wait. Each has such a write of its own, so that the store counts
-   * them; the first of a group writes them all.
+   * Writes a service, together with others that wait. Each has such a write of its own, so that the
+   * store counts them; the first of a group writes them all, and who comes later is for the next.
    */
-  private void writeWaiting(List<Creation> group) {
-    while (group.size() < ServiceBatches.MOST_TOGETHER && !waiting.isEmpty()) {
-      group.add(waiting.poll());
+  private void write(Creation own, List<Creation> group) {
+    if (own.isTaken) {
+      return;
+    }
+    waiting.remove(own);
+    for (Creation next = own; next != null; next = waiting.poll()) {
+      next.isTaken = true;
+      group.add(next);
+      if (group.size() == ServiceBatches.MOST_TOGETHER) {
+        break;
+      }
     }
     if (group.size() == 1) {
-      files.save(group.getFirst().service);
-    } else if (!group.isEmpty()) {
-      batches.save(group.stream().map(Creation::service).toList());
+      files.save(own.service);
+    } else {
+      batches.save(group.stream().map(one -> one.service).toList());
     }
   }
 

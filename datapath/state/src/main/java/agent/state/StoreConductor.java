@@ -224,16 +224,14 @@ public final class StoreConductor extends ConductorAgent implements FileChanges 
     if (!hasGathered()) {
       return 0;
     }
-    int count = 0;
-    for (Write next = waiting.poll(); next != null; next = waiting.poll()) {
+    final int count = Math.min(MOST_TOGETHER, arrived.get()); // who comes now is in the next group
+    for (int i = 0; i < count; i++) {
+      final Write next = waiting.poll();
       arrived.decrementAndGet();
       if (!next.isTogether) {
         hurried.decrementAndGet();
       }
       perform(next);
-      if (++count == MOST_TOGETHER) {
-        break;
-      }
     }
     commit();
     expected = Math.min(MOST_TOGETHER, count + arrived.get());
