@@ -1,41 +1,62 @@
 package agent.dns;
 
+import agent.conductor.ConductorAgent;
 import agent.conductor.ThreadPriority;
-import java.util.concurrent.Executor;
-import java.util.concurrent.Executors;
-import java.util.concurrent.RejectedExecutionException;
-import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
+import org.agrona.concurrent.AgentRunner;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
 
 /**
- * Does the work on the names, one at a time: on a thread of its own, or, where none is at work, on
- * that of a caller for which a packet waits, since each change of threads adds to its time.
+ * The conductor of the names: it executes commands, and a cycle again and again, on its thread, or,
+ * where that is not at work, on that of a caller for which a packet waits, since each change of
+ * threads adds to its time.
  */
-final class NameThread implements Executor, AutoCloseable {
-  private static final long CLOSE_MS = 3_000;
+final class NameThread extends ConductorAgent implements AutoCloseable {
+  private static final Logger LOGGER = LogManager.getLogger(NameThread.class);
 
-  private final ScheduledExecutorService thread =
-      Executors.newSingleThreadScheduledExecutor(
-          work ->
-              Thread.ofPlatform().daemon().name("names").unstarted(ThreadPriority.raising(work)));
+  private final AgentRunner runner;
+  private final Runnable last;
 
   /** Held by the thread that works. */
   private final ReentrantLock turn = new ReentrantLock();
 
+  private volatile boolean isEnded;
+
   /**
-   * Runs a task on the thread.
+   * Creates the conductor without starting its thread.
    *
-   * @throws RejectedExecutionException after the end
+   * @param last what it does when it is closed
    */
-  @Override
-  public void execute(Runnable work) {
-    thread.execute(() -> inTurn(work));
+  NameThread(Runnable last) {
+    super("names", System::nanoTime);
+    this.last = last;
+    runner =
+        new AgentRunner(
+            idleStrategy(), failure -> LOGGER.error("names: {}", failure, failure), null, this);
+  }
+
+  /** Starts the thread; called once. */
+  void start() {
+    AgentRunner.startOnThread(
+        runner, work -> Thread.ofPlatform().daemon().name(roleName()).unstarted(work));
+  }
+
+  /** Executes a command in turn; otherwise as {@link #run}. */
+  CompletableFuture<Void> execute(Runnable work) {
+    return run(() -> inTurn(work));
   }
 
   /** Does something again and again, from now on. */
   void repeat(Runnable work, long pauseMs) {
-    thread.scheduleWithFixedDelay(() -> inTurn(work), 0, pauseMs, TimeUnit.MILLISECONDS);
+    run(() -> again(work, TimeUnit.MILLISECONDS.toNanos(pauseMs)));
+  }
+
+  private void again(Runnable work, long pauseNs) {
+    inTurn(work);
+    schedule(pauseNs, () -> again(work, pauseNs));
   }
 
   private void inTurn(Runnable work) {
@@ -53,7 +74,7 @@ final class NameThread implements Executor, AutoCloseable {
       return false;
     }
     try {
-      if (thread.isShutdown()) {
+      if (isEnded) {
         return false;
       }
       work.run();
@@ -63,14 +84,24 @@ final class NameThread implements Executor, AutoCloseable {
     }
   }
 
-  /** Ends the thread after what it has to do. */
+  @Override
+  public void onStart() {
+    ThreadPriority.raise();
+  }
+
+  @Override
+  protected void closed() {
+    inTurn(
+        () -> {
+          isEnded = true;
+          last.run();
+        });
+  }
+
+  /** Ends the thread. */
   @Override
   public void close() {
-    thread.shutdown();
-    try {
-      thread.awaitTermination(CLOSE_MS, TimeUnit.MILLISECONDS);
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
+    idleStrategy().stop();
+    runner.close();
   }
 }

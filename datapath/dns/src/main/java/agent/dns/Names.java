@@ -17,7 +17,7 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.IntPredicate;
@@ -45,7 +45,7 @@ public final class Names implements AutoCloseable {
   private final HeldShares heldShares;
   private final NameCache cache;
   private final NamePoller poller;
-  private final NameThread thread = new NameThread();
+  private final NameThread thread;
   private final NameWriter writer;
   private final FoundNames found = new FoundNames();
   private final AtomicBoolean isWoken = new AtomicBoolean();
@@ -98,7 +98,8 @@ public final class Names implements AutoCloseable {
     heldShares = new HeldShares(context.nanoClock());
     cache = new NameCache(context.limits(), heldShares);
     answers = new AnswerNames(context, cache, enforced);
-    writer = new NameWriter(context.store(), cache, thread, this::nowMs);
+    thread = new NameThread(this::end);
+    writer = new NameWriter(context.store(), cache, thread::execute, this::nowMs);
     poller =
         context.resolver() == null
             ? null
@@ -115,6 +116,7 @@ public final class Names implements AutoCloseable {
   public static Names open(NamesContext context) {
     final Names names = new Names(context);
     names.restore();
+    names.thread.start();
     return names;
   }
 
@@ -163,7 +165,7 @@ public final class Names implements AutoCloseable {
   }
 
   /**
-   * Starts the thread; called once.
+   * Starts the work; called once.
    *
    * @param rules has the rules use other addresses
    * @param wantedNames returns the names to look up; the same object while there are no others
@@ -228,9 +230,9 @@ public final class Names implements AutoCloseable {
     try {
       found.add(new FoundNames.Found(endpointId, name, answer, isFree ? null : done));
       if (!thread.isDoneNow(this::workOnFound)) {
-        wake();
+        answerIfRefused(wake(), done);
       }
-    } catch (OperationException | RejectedExecutionException failure) {
+    } catch (OperationException failure) {
       done.completeExceptionally(failure);
     }
     return isFree
@@ -247,19 +249,40 @@ public final class Names implements AutoCloseable {
     }
   }
 
-  private void wake() {
-    if (isWoken.compareAndSet(false, true)) {
-      thread.execute(this::cycle);
+  /** Wakes the thread, so that it works; fails where it has ended. */
+  private CompletableFuture<Void> wake() {
+    if (!isWoken.compareAndSet(false, true)) {
+      return CompletableFuture.completedFuture(null);
     }
+    return thread
+        .execute(this::cycle)
+        .whenComplete(
+            (done, refusal) -> {
+              if (refusal != null) {
+                isWoken.set(false); // who comes later is refused, too
+              }
+            });
+  }
+
+  private static void answerIfRefused(
+      CompletableFuture<Void> command, CompletableFuture<Void> answer) {
+    command.exceptionally(
+        refusal -> {
+          answer.completeExceptionally(
+              refusal instanceof CompletionException ? refusal.getCause() : refusal);
+          return null;
+        });
   }
 
   /** Forgets what an endpoint looked up that is removed; its id may be given to another one. */
   public void endpointRemoved(int endpointId) {
-    try {
-      thread.execute(() -> removeOf(id -> id == endpointId));
-    } catch (RejectedExecutionException e) {
-      LOGGER.debug("endpoint {}: its names will be removed by the next start", endpointId);
-    }
+    thread
+        .execute(() -> removeOf(id -> id == endpointId))
+        .exceptionally(
+            refusal -> {
+              LOGGER.debug("endpoint {}: its names will be removed by the next start", endpointId);
+              return null;
+            });
   }
 
   /** Forgets what endpoints looked up that are not there any more; for the start. */
@@ -287,7 +310,7 @@ public final class Names implements AutoCloseable {
    */
   public CompletableFuture<Void> remove(NamePattern pattern) {
     final CompletableFuture<Void> answer = new CompletableFuture<>();
-    thread.execute(() -> remove(pattern, answer));
+    answerIfRefused(thread.execute(() -> remove(pattern, answer)), answer);
     return answer;
   }
 
@@ -486,10 +509,17 @@ public final class Names implements AutoCloseable {
     }
   }
 
+  /** Ends the work: what has come, and is not stored yet, is stored. */
+  private void end() {
+    if (isWoken.get()) {
+      cycle();
+    }
+    writer.close();
+  }
+
   /** Ends the threads; what is not stored yet is stored. */
   @Override
   public void close() {
-    thread.execute(writer::close);
     thread.close();
   }
 }

@@ -6,18 +6,27 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 @Timeout(60)
 class NameThreadTest {
-  private final NameThread names = new NameThread();
+  private int ended;
+  private final NameThread names = new NameThread(() -> ended++);
   private int count;
+
+  @BeforeEach
+  void start() {
+    names.start();
+  }
 
   @AfterEach
   void close() {
@@ -59,16 +68,35 @@ class NameThreadTest {
         .assertHolds(
             (work, thread) -> {
               if (!names.isDoneNow(work)) {
-                names.execute(work);
+                while (names.execute(work).isCompletedExceptionally()) {
+                  Thread.onSpinWait(); // the queue is full
+                }
               }
             });
+  }
+
+  @Test
+  void shouldDoAgainWhatItRepeatsOnItsThread() throws Exception {
+    final CountDownLatch cycles = new CountDownLatch(3);
+    final Set<String> threads = ConcurrentHashMap.newKeySet();
+    names.repeat(
+        () -> {
+          threads.add(Thread.currentThread().getName());
+          cycles.countDown();
+        },
+        1);
+    cycles.await();
+    assertEquals(Set.of("names"), threads);
   }
 
   @Test
   void shouldDoNothingAfterItsEnd() {
     names.close();
     assertFalse(names.isDoneNow(() -> count++));
-    assertThrows(RejectedExecutionException.class, () -> names.execute(() -> count++));
+    final CompletionException refused =
+        assertThrows(CompletionException.class, names.execute(() -> count++)::join);
+    assertEquals("names is closed", refused.getCause().getMessage());
     assertEquals(0, count);
+    assertEquals(1, ended);
   }
 }

@@ -25,7 +25,6 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.ExecutionException;
-import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BooleanSupplier;
@@ -401,7 +400,12 @@ class NamesTest {
     assertEquals(first, store.saved.getFirst().expirationTime());
     close();
     assertTrue(store.saved.getFirst().expirationTime().isAfter(first));
-    assertThrows(RejectedExecutionException.class, () -> names.remove(NamePattern.ALL));
+    final CompletableFuture<Void> late = names.remove(NamePattern.ALL);
+    assertEquals(
+        "names is closed",
+        assertThrows(ExecutionException.class, () -> late.get(10, TimeUnit.SECONDS))
+            .getCause()
+            .getMessage());
   }
 
   @Test
