@@ -213,6 +213,8 @@ class FolderFiles {
     private final Path previous;
     private FileChannel channel;
     private boolean hasPrevious;
+    private boolean mayHavePrevious;
+    private boolean isMoved;
 
     private Replacement(String name, ByteBuffer[] content, BeforeCommit beforeCommit) {
       super(FolderFiles.this, name);
@@ -241,8 +243,11 @@ class FolderFiles {
     @Override
     boolean commit() throws IOException {
       beforeCommit.run();
+      mayHavePrevious = true;
       hasPrevious = keep(file, previous);
+      mayHavePrevious = hasPrevious;
       Files.move(unfinished, file, StandardCopyOption.ATOMIC_MOVE);
+      isMoved = true;
       return true;
     }
 
@@ -256,8 +261,12 @@ class FolderFiles {
       if (channel != null) {
         close(channel);
       }
-      deleteTemporary(unfinished);
-      deleteTemporary(previous);
+      if (!isMoved) {
+        deleteTemporary(unfinished);
+      }
+      if (mayHavePrevious) {
+        deleteTemporary(previous);
+      }
     }
   }
 
