@@ -277,4 +277,38 @@ class AddressWatchTest {
     agent.conductor.agent().onClose();
     assertFalse(workloads.isOpen);
   }
+
+  /** The request tells the workload the gateway's hardware address, which may be another one. */
+  @Test
+  void shouldAskAtOnceWhereProgramsAreAttachedAgain() {
+    workloads.has(101, IPV4);
+    agent.create("1", Requests.on("lxc1").ipv4(IPV4));
+    agent.advance(Duration.ofSeconds(20));
+    workloads.asked.clear();
+    while (workloads.asked.isEmpty()) {
+      agent.advance(Duration.ofMillis(100));
+    }
+    workloads.asked.clear();
+    agent.configure("1", Map.of("Debug", "Enabled"));
+    agent.advance(Duration.ofMillis(400));
+    assertEquals(List.of("101 " + IPV4), workloads.asked);
+  }
+
+  /** Nothing that was known of the former interface and its policy holds for the new one. */
+  @Test
+  void shouldForgetWhatWasOfTheFormerInterfaceWhereTheNewOneGetsNoPrograms() {
+    create();
+    agent.advance(DEADLINE);
+    assertSilent(IPV4 + ", " + IPV6);
+    agent.datapath.fails = call -> call.equals("attach 1") || call.equals("synchronize 1");
+    agent.modify("1", Requests.on("lxc4").state("ready").later());
+    assertEquals(
+        new EndpointHealth(
+            HealthLevel.FAILURE,
+            HealthLevel.FAILURE,
+            HealthLevel.FAILURE,
+            false,
+            "endpoint 1: policy map: the kernel refused"),
+        health());
+  }
 }

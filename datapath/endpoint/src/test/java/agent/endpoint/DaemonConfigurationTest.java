@@ -16,9 +16,12 @@ import agent.endpoint.state.EndpointOptions;
 import agent.endpoint.state.EndpointState;
 import agent.endpoint.state.MutableOption;
 import agent.policy.EnforcementMode;
+import agent.testkit.RecordedLog;
 import agent.types.OperationException;
 import agent.types.Refusal;
 import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.Deque;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -315,5 +318,44 @@ class DaemonConfigurationTest {
     rig.keepsOptions = true;
     rig.restart();
     assertEquals("Disabled", debugOf(1), "the options of the last run are stored");
+  }
+
+  /** Each starts from what the one before has left, however long the disk takes. */
+  @Test
+  void shouldMakeChangesOneAfterAnother() {
+    twoEndpoints();
+    final Deque<Runnable> writes = new ArrayDeque<>();
+    rig.storing = writes::add;
+    final var first =
+        rig.conductor.configuration().change(Map.of("PolicyTracing", "Enabled"), null);
+    final var second = rig.conductor.configuration().change(null, "always");
+    rig.run();
+    assertEquals(1, writes.size());
+    while (!writes.isEmpty()) {
+      writes.poll().run();
+      rig.run();
+    }
+    rig.now(first);
+    rig.now(second);
+    assertEquals("Enabled", wanted().toMap().get("PolicyTracing"));
+    assertEquals(EnforcementMode.ALWAYS, wanted().enforcement());
+    assertEquals(2, rig.configuration.saved.size());
+  }
+
+  @Test
+  void shouldTraceNoPolicyAfterAChangeThatIsUndone() throws Exception {
+    twoEndpoints();
+    final AtomicInteger failures = new AtomicInteger();
+    rig.datapath.fails = call -> call.equals("attach 2") && failures.getAndIncrement() == 0;
+    assertThrows(
+        OperationException.class,
+        () -> change(Map.of("PolicyTracing", "Enabled", "DropNotification", "Disabled"), null));
+    try (RecordedLog log = RecordedLog.of(Class.forName("agent.policy.DecisionTrace"))) {
+      rig.importRules(allowIngress("app=web", "app=client", 80));
+      assertEquals(List.of(), log.take());
+      change(Map.of("PolicyTracing", "Enabled"), null);
+      rig.importRules(allowIngress("app=web", "app=client", 81));
+      assertFalse(log.take().isEmpty());
+    }
   }
 }

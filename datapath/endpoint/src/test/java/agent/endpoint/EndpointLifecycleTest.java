@@ -28,6 +28,7 @@ import agent.types.Prefix;
 import agent.types.Refusal;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
@@ -400,5 +401,43 @@ class EndpointLifecycleTest {
     assertNull(endpoint.error());
     assertEquals("regenerate-endpoint-12", endpoint.controllers().getFirst().name());
     assertEquals(1, endpoint.controllers().getFirst().successCount());
+  }
+
+  /** No event has reported its new name yet. */
+  @Test
+  void shouldRefuseAnInterfaceThatAnotherEndpointHasByItsFormerName() {
+    agent.create("12", web());
+    agent.node.rename("lxc1", "renamed0");
+    assertRefused(
+        Refusal.Kind.CONFLICT,
+        "interface-name",
+        () -> agent.create("13", Requests.on("renamed0").ipv4("10.5.0.13")));
+  }
+
+  @Test
+  void shouldOverrideDerivedLabelsOfTheSameSourceAlone() {
+    agent.create("12", Requests.on("lxc1").labels("zone=1", "other:zone=1"));
+    assertEquals(List.of("unspec:zone=1"), agent.relabel("12", "zone=2").labels().disabled());
+  }
+
+  /** The workload of an interface that is left may have had another address, too. */
+  @Test
+  void shouldLeaveNoRouteOnTheFormerInterfaceOfAnotherWorkload() {
+    agent.create("12", web().mac("02:00:00:00:00:aa"));
+    agent.modify("12", Requests.on("lxc4").state("ready").mac("02:00:00:00:00:bb"));
+    assertEquals(
+        List.of("lxc4"), agent.node.routed.stream().map(route -> route.interfaceName()).toList());
+  }
+
+  /** Options that differ in one thing each reach what they are for. */
+  @Test
+  void shouldTraceTheTranslationsOfAnEndpointByTheOptionForThem() {
+    agent.create("12", web());
+    agent.configure("12", Map.of("DebugPolicy", "Enabled"));
+    assertEquals(Map.of(12, false), agent.translationsTraced);
+    agent.configure("12", Map.of("DebugPolicy", "Disabled", "DebugLB", "Enabled"));
+    assertEquals(Map.of(12, true), agent.translationsTraced);
+    agent.delete("12");
+    assertEquals(Map.of(12, false), agent.translationsTraced);
   }
 }

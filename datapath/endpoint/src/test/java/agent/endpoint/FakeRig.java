@@ -58,6 +58,9 @@ final class FakeRig extends EndpointRig {
 
   int mostEndpoints = Integer.MAX_VALUE;
 
+  /** Whether the translations of each endpoint are logged. */
+  final Map<Integer, Boolean> translationsTraced = new HashMap<>();
+
   final ConfigurationStore configuration = new ConfigurationStore();
 
   /** The start-up options of the next run. */
@@ -258,6 +261,7 @@ final class FakeRig extends EndpointRig {
         .storing(
             write -> CompletableFuture.runAsync(() -> store(write), work -> storing.execute(work)))
         .faults(id -> faults.getOrDefault(id, List.of()))
+        .translationTrace(translationsTraced::put)
         .nanoClock(clock)
         .clock(clock)
         .clusterName("c1")

@@ -13,6 +13,7 @@ import agent.node.WorkloadRoutes.WorkloadRoute;
 import agent.types.MacAddress;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -180,6 +181,9 @@ class InterfaceWatchTest {
     assertEquals("renamed0", agent.store.load().getFirst().device().name());
     assertOk();
     assertEquals(List.of(), agent.datapath.calls, "its programs stay attached");
+    agent.store.isDoubtful = true;
+    agent.configure("1", Map.of("Debug", "Enabled"));
+    assertEquals("renamed0", agent.store.checked.device().name(), "what the store has");
     assertEquals(List.of(), agent.delete("1"));
     assertTrue(agent.node.down.contains("renamed0"));
   }
@@ -224,14 +228,17 @@ class InterfaceWatchTest {
 
   @Test
   void shouldFollowAHostSideWithAnotherAddress() {
-    readdress("02:00:00:00:00:77");
-    agent.advance(PAUSE);
-    assertOk();
-    assertEquals("02:00:00:00:00:77", agent.datapath.attached.get(1).hostMac().toString());
-    assertEquals("02:00:00:00:00:77", agent.get("1").networking().hostMac().toString());
-    assertEquals("02:00:00:00:00:77", agent.store.load().getFirst().device().hostMac().toString());
-    assertEquals(List.of("attach 1"), without("ipcache"), "it stays open");
-    assertEquals(2, agent.node.routed.size());
+    for (final String mac : List.of("02:00:00:00:00:77", "02:00:00:00:00:78")) {
+      readdress(mac);
+      agent.advance(PAUSE);
+      assertOk();
+      assertEquals(mac, agent.datapath.attached.get(1).hostMac().toString());
+      assertEquals(mac, agent.get("1").networking().hostMac().toString());
+      assertEquals(mac, agent.store.load().getFirst().device().hostMac().toString());
+      assertEquals(List.of("attach 1"), without("ipcache"), "it stays open");
+      assertEquals(2, agent.node.routed.size());
+      agent.datapath.calls.clear();
+    }
   }
 
   /** The next run finds the interface by its link. */

@@ -15,6 +15,7 @@ import agent.policy.spec.PeerRuleSpec.PortSpec;
 import agent.policy.spec.RuleSpec;
 import agent.types.Refusal;
 import java.util.List;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -164,5 +165,14 @@ class NamedPortRequestTest {
     assertRefused(
         Refusal.Kind.INVALID, "named-ports", () -> agent.create("1", server().namedPorts(many)));
     assertEquals(0, agent.create("1", server()).namedPorts().size());
+  }
+
+  @Test
+  void shouldTakeUpTo256NamedPorts() {
+    final RequestedPort[] most =
+        IntStream.rangeClosed(1, 256)
+            .mapToObj(i -> port("port-" + i, i, "TCP"))
+            .toArray(RequestedPort[]::new);
+    assertEquals(256, agent.create("1", server().namedPorts(most)).namedPorts().size());
   }
 }

@@ -430,4 +430,27 @@ class NodeWatchTest {
     agent.advance(COMPARISON);
     assertTrue(isHost("192.0.2.77/32"));
   }
+
+  @Test
+  void shouldPauseForTwoSecondsAtMostAfterASlowRepair() {
+    agent.node.onGateways = () -> agent.elapse(Duration.ofSeconds(1));
+    final int before = agent.node.gatewayComparisons;
+    on(NodeEvents.Handler::onAddress);
+    on(NodeEvents.Handler::onAddress);
+    agent.advance(Duration.ofMillis(1_899));
+    assertEquals(before + 1, agent.node.gatewayComparisons, "1,999 ms have passed");
+    agent.advance(Duration.ofMillis(1));
+    assertEquals(before + 2, agent.node.gatewayComparisons);
+  }
+
+  /** What its removal has taken stays away, however long the other steps take. */
+  @Test
+  void shouldNotAddTheRouteAgainOfAnEndpointThatIsBeingRemoved() {
+    agent.datapath.fails = call -> call.equals("detach 1");
+    agent.delete("1");
+    on(handler -> handler.onRoute(WEB, 101, false));
+    assertEquals(0, agent.node.routed.size());
+    agent.advance(COMPARISON);
+    assertEquals(0, repaired(Repairs.Kind.ROUTE));
+  }
 }

@@ -16,6 +16,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.datapath.manager.spec.RedirectedFlow;
 import agent.endpoint.state.EndpointHealth.HealthLevel;
+import agent.endpoint.state.EndpointIdentifier;
 import agent.endpoint.state.EndpointLog.LogEntry;
 import agent.endpoint.state.EndpointPolicyStatus;
 import agent.endpoint.state.EndpointSnapshot;
@@ -30,7 +31,9 @@ import agent.policy.spec.RuleSpec;
 import agent.types.IpAddress;
 import agent.types.Refusal;
 import java.time.Duration;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Deque;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -364,6 +367,8 @@ class PolicyChangeTest {
         List.of(agent.get("4").identity().id(), agent.get("5").identity().id());
     assertEquals(both, web.policy().ingress().allowed(), "what the rules ask for");
     assertEquals(both.subList(0, 1), web.realizedPolicy().ingress().allowed(), "what is enforced");
+    agent.advance(Duration.ofSeconds(10));
+    assertEquals(EndpointState.NOT_READY, agent.get("1").state(), "also for its retries");
     agent.delete("5");
     agent.advance(Duration.ofSeconds(10));
     assertEquals(HealthLevel.OK, agent.get("1").health().overall());
@@ -529,5 +534,40 @@ class PolicyChangeTest {
     for (final String id : List.of("1", "2", "3")) {
       assertEquals(revision, agent.get(id).realizedPolicy().revision(), id);
     }
+  }
+
+  /** Verdicts do not depend on entries of an identity that no address has, and do from then on. */
+  @Test
+  void shouldSayWhichEntriesAreOfIdentitiesThatNoAddressHasYet() {
+    agent.importRules(allowIngressFromCidr("app=web", "10.64.0.0/16", 80));
+    agent.datapath.calls.clear();
+    agent.importRules(named("narrow", allowIngressFromCidr("app=web", "10.64.9.0/24", 81)));
+    assertEquals(
+        List.of("apply 1 +1 -0 unused", "ipcache +[10.64.9.0/24]", "apply 1 +1 -0"),
+        agent.datapath.calls);
+  }
+
+  /** Its operation alone changes the state of an endpoint. */
+  @Test
+  void shouldNotChangeTheStateOfAnEndpointThatAnOperationRunsOn() {
+    final Deque<Runnable> writes = new ArrayDeque<>();
+    agent.storing = writes::add;
+    final var changed =
+        agent
+            .conductor
+            .endpoints()
+            .modify(
+                EndpointIdentifier.local(1),
+                Requests.request().state("ready").containerName("other").later().build());
+    agent.run();
+    assertEquals(1, writes.size(), "the operation waits for the disk");
+    final int entries = agent.get("1").log().size();
+    agent.importRules(allowIngress("app=web", "app=client", 80));
+    assertTrue(webLetsIn(CLIENT, 80));
+    assertEquals(entries, agent.get("1").log().size());
+    agent.storing = Runnable::run;
+    writes.forEach(Runnable::run);
+    agent.now(changed);
+    assertEquals(EndpointState.READY, agent.get("1").state());
   }
 }

@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.endpoint.state.EndpointState;
 import agent.maps.layout.PolicyDirection;
 import agent.policy.CommittedRules;
 import agent.policy.PolicyChange;
@@ -195,5 +196,24 @@ class PolicyCommitsTest {
     assertTrue(answers.get(1).isCompletedExceptionally());
     assertEquals(0, answers.get(2).join().rules().size());
     assertEquals(1, answers.get(3).join().rules().size());
+  }
+
+  @Test
+  void shouldAnswerTheChangeThatGivesTheStoredRulesUpWhenAllAreBuilt() throws InterruptedException {
+    agent.rules.save(new PolicyState(0, List.of(), List.of()));
+    agent.restart();
+    final List<EndpointState> states = new ArrayList<>();
+    answers.add(agent.conductor.policy().change(PolicyChange.delete(List.of())));
+    answers
+        .getFirst()
+        .thenRun(
+            () ->
+                agent
+                    .conductor
+                    .endpoints()
+                    .list(List.of())
+                    .forEach(one -> states.add(one.state())));
+    answerAll();
+    assertEquals(List.of(EndpointState.READY, EndpointState.READY), states);
   }
 }

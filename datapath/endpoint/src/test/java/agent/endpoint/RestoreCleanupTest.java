@@ -1,5 +1,6 @@
 package agent.endpoint;
 
+import static agent.endpoint.EndpointRig.assertFailed;
 import static agent.endpoint.EndpointRig.assertRefused;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -278,6 +279,7 @@ class RestoreCleanupTest {
     agent.store.remove(1);
     agent.store.remove(2);
     agent.datapath.policies.remove(2);
+    agent.datapath.closed.remove(2); // a lease alone tells of it
     agent.store.isIncomplete = true;
     agent.restart();
     assertEquals(EndpointState.INVALID, agent.get("1").state());
@@ -343,5 +345,14 @@ class RestoreCleanupTest {
     assertRefused(Refusal.Kind.CONFLICT, "id", () -> agent.create("2", Requests.on("lxc2")));
     assertEquals(
         List.of(), agent.now(agent.conductor.endpoints().delete(EndpointIdentifier.local(2))));
+  }
+
+  /** What fails ends the process; until then nobody waits for good. */
+  @Test
+  void shouldAnswerChangesAfterARestorationThatFailed() {
+    agent.datapath.fails = call -> call.equals("known");
+    assertFailed(agent::restart);
+    agent.datapath.fails = call -> false;
+    assertEquals(0, agent.deleteRules().rules().size());
   }
 }

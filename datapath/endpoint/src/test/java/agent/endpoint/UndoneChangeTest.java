@@ -25,6 +25,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import java.util.function.Predicate;
 import java.util.stream.Stream;
@@ -289,5 +290,21 @@ class UndoneChangeTest {
     for (final CompletableFuture<EndpointSnapshot> answer : answers) {
       assertEquals(List.of("unspec:role=two"), answer.join().labels().user());
     }
+  }
+
+  /** A crash in the middle of its build must not leave a change that was never answered. */
+  @Test
+  void shouldStoreNothingOfASynchronousChangeThatIsUndone() {
+    final FakeRig rig = new FakeRig();
+    rig.create("2", Requests.on("lxc2").ipv4("10.5.0.10"));
+    final List<EndpointRecord> saved = new ArrayList<>();
+    rig.store.onSaved = saved::add;
+    final AtomicInteger attempts = new AtomicInteger();
+    rig.datapath.fails = call -> call.equals("attach 2") && attempts.getAndIncrement() == 0;
+    assertThrows(
+        OperationException.class,
+        () -> rig.modify("2", Requests.request().state("ready").mac("02:00:00:00:00:bb").sync()));
+    assertEquals(1, attempts.get());
+    assertEquals(List.of(), saved);
   }
 }

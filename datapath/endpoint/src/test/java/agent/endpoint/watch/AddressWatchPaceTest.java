@@ -9,6 +9,7 @@ import agent.types.MacAddress;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import org.junit.jupiter.api.Test;
 
 /** When a watch walks over the endpoints, how far, and how long it receives answers. */
@@ -83,5 +84,15 @@ class AddressWatchPaceTest {
     assertEquals(2, workloads.receives);
     watch.work(RECEIVE_NS);
     assertEquals(2, workloads.receives);
+  }
+
+  @Test
+  void shouldHaveAnotherMembershipForEachEndpointThatComesOrGoes() {
+    final ProbedEndpoints others = new ProbedEndpoints();
+    final int none = others.registry.membership();
+    final Endpoint endpoint = others.add(1);
+    final int one = others.registry.membership();
+    others.registry.remove(endpoint);
+    assertEquals(3, Set.of(none, one, others.registry.membership()).size());
   }
 }
