@@ -173,7 +173,9 @@ class DnsProxyTimesTest {
       }
       final List<String> lines = log.take();
       assertEquals(2, lines.size(), lines::toString);
-      assertTrue(lines.getFirst().endsWith("; 1 answers cut so far"), lines::toString);
+      assertTrue(
+          lines.getFirst().endsWith("the 1 of 2 addresses that are in force; 1 answers cut so far"),
+          lines::toString);
       assertTrue(lines.getLast().endsWith("; 3 answers cut so far"), lines::toString);
     }
   }

@@ -297,4 +297,31 @@ class ExchangesTest {
     assertEquals(0, use.questions);
     assertNotSame(use, parts.uses.of(FakeRedirect.ENDPOINT));
   }
+
+  /** A change of policy denies the name while the server is asked. */
+  @Test
+  void shouldCountADenialOfAnAnswerAsOneOfTheQuestion() throws Exception {
+    open(LONG, LONG);
+    final DnsExchange exchange = ask();
+    parts.rig.denied.add("www.example.com");
+    parts.exchanges.policiesChanged();
+    parts.exchanges.onAnswer(exchange, answer(exchange, ZONE));
+    assertReplies(Rcode.REFUSED);
+    assertReported(WWW + " 5 DENIED [192.0.2.7] 60");
+    assertCounted(new Messages(1, 0, 1, 0), new Messages(1, 0, 0, 0));
+    assertEquals(1, counted(DnsCounter.DENIED));
+    assertOutstanding(0);
+  }
+
+  /** A packet of the client waits for it: the thread of the proxy, which waits, is not woken. */
+  @Test
+  void shouldReleaseAnAnswerOnTheThreadThatEnforcesItsAddresses() throws Exception {
+    open(LONG, LONG);
+    parts.rig.enforced = new CompletableFuture<>();
+    final DnsExchange exchange = ask();
+    parts.exchanges.onAnswer(exchange, answer(exchange, ZONE));
+    assertReplies();
+    parts.rig.enforced.complete(null);
+    assertReplies(Rcode.NOERROR);
+  }
 }

@@ -6,6 +6,7 @@ import agent.maps.layout.RedirectKind;
 import agent.types.IpAddress;
 import java.net.InetSocketAddress;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -22,6 +23,9 @@ final class FakeRedirect implements RedirectProxy {
 
   /** Protocol, client, its port and the proxy's port, each time that a flow was looked up. */
   final List<String> asked = new CopyOnWriteArrayList<>();
+
+  /** The first ports of the former run. */
+  volatile Map<RedirectKind, Integer> previous = Map.of();
 
   volatile InetSocketAddress server;
 
@@ -44,7 +48,7 @@ final class FakeRedirect implements RedirectProxy {
 
   @Override
   public int previousPort(RedirectKind kind) {
-    return 0;
+    return previous.getOrDefault(kind, 0);
   }
 
   @Override

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.datapath.manager.spec.ProxyPorts;
+import agent.maps.layout.RedirectKind;
 import agent.types.IpAddress;
 import agent.types.OperationException;
 import java.io.IOException;
@@ -15,6 +16,7 @@ import java.net.InetSocketAddress;
 import java.nio.channels.NetworkChannel;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
@@ -82,5 +84,18 @@ class PortBlockTest {
               .getMessage());
     }
     PortBlock.bind(List.of(IPV4), former.first(), 0).close();
+  }
+
+  /** Those of the other proxy may be free, too. */
+  @Test
+  void shouldServeThePortsThatTheFormerRunHadForNames() throws Exception {
+    final int former;
+    try (ProxyRig rig = new ProxyRig()) {
+      former = rig.start().proxy.firstPort();
+    }
+    try (ProxyRig rig = new ProxyRig()) {
+      rig.redirect.previous = Map.of(RedirectKind.DNS, former);
+      assertEquals(former, rig.start().proxy.firstPort());
+    }
   }
 }

@@ -14,6 +14,7 @@ import java.nio.channels.SelectionKey;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.AbstractOwnableSynchronizer;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
@@ -185,5 +186,17 @@ class PromptReportsTest {
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
+  }
+
+  @Test
+  void shouldDoPromptWorkAtTheTimeOfTheCall() {
+    final AtomicLong nowNs = new AtomicLong(Long.MAX_VALUE);
+    final ProxyLoop timed = new ProxyLoop(nowNs::get);
+    nowNs.addAndGet(7);
+    final AtomicLong seenNs = new AtomicLong();
+    timed.tellPromptly(() -> seenNs.set(timed.nowNs()));
+    assertEquals(nowNs.get(), seenNs.get());
+    timed.start(() -> {}, () -> {});
+    timed.close();
   }
 }

@@ -4,6 +4,7 @@ import static agent.dns.proxy.ProxyRig.await;
 import static agent.dns.proxy.ProxyRig.question;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.dns.proxy.DnsProxyContext.Limits;
@@ -11,6 +12,7 @@ import agent.dns.proxy.DnsProxyContext.Times;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
+import java.net.SocketException;
 import java.net.StandardSocketOptions;
 import java.nio.ByteBuffer;
 import java.nio.channels.Pipe;
@@ -28,6 +30,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.xbill.DNS.Rcode;
 
 /** What the connections of clients and servers wait for, and when they are closed. */
@@ -165,6 +169,8 @@ class TcpSocketsTest {
     client.receive();
     awaitInterest(READ, TcpClient.class);
     awaitInterest(READ, TcpUpstream.class);
+    final SocketChannel channel = (SocketChannel) key(TcpClient.class).channel();
+    assertTrue(channel.getOption(StandardSocketOptions.TCP_NODELAY), "answers do not wait");
   }
 
   @Test
@@ -515,5 +521,41 @@ class TcpSocketsTest {
           return null;
         });
     assertTrue(upstream.isClosed());
+  }
+
+  /** Neither side gets what the other had sent before the deny. */
+  @ParameterizedTest
+  @ValueSource(classes = {TcpClient.class, TcpUpstream.class})
+  void shouldDiscardWhatWaitsForTheEndsOfAConnectionThatIsDenied(Class<?> kind) throws Exception {
+    serve();
+    final TcpPeer client = connect();
+    ask(client);
+    final TcpPeer peer = accept();
+    answer(peer);
+    client.receive();
+    fill(kind);
+    parts.rig.admits = false;
+    parts.onThread(
+        () -> {
+          parts.connections.enforce();
+          return null;
+        });
+    final TcpPeer filled = kind == TcpClient.class ? client : peer;
+    assertThrows(SocketException.class, filled.in::readAllBytes);
+    awaitCount(DnsCounter.DENIED, 1);
+  }
+
+  /** A connection outlives the identities of its ends. */
+  @Test
+  void shouldJudgeEachQuestionByTheIdentitiesOfItsTime() throws Exception {
+    serve();
+    final TcpPeer client = connect();
+    ask(client);
+    answer(accept());
+    assertEquals(Rcode.NOERROR, DnsQuestion.codeOf(client.receive()));
+    parts.rig.redirect.serverIdentity = 5;
+    parts.rig.deniedServer = 5;
+    ask(client);
+    assertEquals(Rcode.REFUSED, DnsQuestion.codeOf(client.receive()));
   }
 }

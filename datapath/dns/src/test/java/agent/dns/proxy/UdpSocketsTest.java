@@ -3,7 +3,9 @@ package agent.dns.proxy;
 import static agent.dns.proxy.ProxyRig.await;
 import static agent.dns.proxy.ProxyRig.question;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNotSame;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.dns.proxy.DnsProxyContext.Limits;
@@ -26,6 +28,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.xbill.DNS.Rcode;
 
 /** The sockets of clients and servers over UDP; one that is idle is closed at once. */
@@ -56,6 +60,12 @@ class UdpSocketsTest {
   void close() throws IOException {
     parts.close();
     server.close();
+  }
+
+  private void reopen(Times times, Limits limits) throws IOException {
+    parts.close();
+    parts = new ProxyParts(times, limits);
+    parts.rig.redirect.server = (InetSocketAddress) server.getLocalSocketAddress();
   }
 
   private Asker client() {
@@ -274,5 +284,58 @@ class UdpSocketsTest {
           });
       assertEquals(1, parts.exchanges.counted(DnsCounter.FORWARDED));
     }
+  }
+
+  /** One that ended would be closed in place of one that gives its room. */
+  @Test
+  void shouldHaveNoRoomByASocketThatHasFailed() throws Exception {
+    reopen(new Times(LONG, LONG, Duration.ZERO, LONG), new Limits(100, 100, 20, 10, 10, 10));
+    final Asker client = client();
+    parts.exchanges.onMessage(client, question(WWW));
+    final UdpUpstream failed = socket(client);
+    failed.onFailed();
+    failed.forget(new DnsExchange(client, null, null, null));
+    for (int port = 1; port <= 10; port++) {
+      assertNotNull(parts.upstreams.of(parts.flow(UDP, port)));
+    }
+    assertNull(parts.upstreams.of(parts.flow(UDP, 11)));
+    assertEquals(10, parts.uses.all.sockets);
+  }
+
+  /** The family of the server decides the address that a joined socket has. */
+  @ParameterizedTest
+  @ValueSource(strings = {"127.0.0.1", "::1"})
+  void shouldBindASocketThatIsJoinedToTheAddressOfItsFamily(String address) throws Exception {
+    server.close();
+    serve(InetAddress.getByName(address));
+    parts.rig.redirect.hasIpv6 = true;
+    parts.rig.redirect.serverEndpoint = 9;
+    final Asker client = client();
+    parts.exchanges.onMessage(client, question(WWW));
+    socket(client).onJoined(null);
+    receive();
+    assertEquals(InetAddress.getByName(address), ((InetSocketAddress) asker).getAddress());
+  }
+
+  @Test
+  void shouldSendNoQuestionThatWasOverBeforeItsFlowWasJoined() throws Exception {
+    reopen(new Times(Duration.ZERO, LONG, Duration.ZERO, LONG), LIMITS);
+    join();
+    final Asker client = client();
+    parts.exchanges.onMessage(client, question("first.example.com."));
+    parts.exchanges.expire();
+    parts.exchanges.onMessage(client, question("second.example.com."));
+    socket(client).onJoined(null);
+    assertEquals("second.example.com.", DnsQuestion.read(receive()).name());
+  }
+
+  @Test
+  void shouldBeIdleAfterAQuestionThatItCannotSendOnceItIsJoined() throws Exception {
+    join();
+    final Asker client = client();
+    parts.exchanges.onMessage(client, Arrays.copyOf(question(WWW), 65_520));
+    socket(client).onJoined(null);
+    assertEquals(List.of(Rcode.SERVFAIL), client.codes());
+    assertClosedWhereItIsIdle();
   }
 }
