@@ -5,6 +5,7 @@ import static agent.policy.Changes.delete;
 import static agent.policy.RuleSpecs.cidrSet;
 import static agent.policy.RuleSpecs.cidrs;
 import static agent.policy.RuleSpecs.endpoints;
+import static agent.policy.RuleSpecs.enforcing;
 import static agent.policy.RuleSpecs.entities;
 import static agent.policy.RuleSpecs.ingress;
 import static agent.policy.RuleSpecs.ingressDeny;
@@ -154,7 +155,7 @@ class PolicyEntriesTest {
   void shouldAddItsDeniesWithoutTurningEnforcementOn() {
     final PolicyEngine engine = open();
     final RuleSpec deny = ingressDeny(WEB, on(endpoints(DB), tcp(80)));
-    add(engine, List.of(withDefaults(deny, new DefaultDenySpec(false, null))), false);
+    add(engine, List.of(enforcing(deny, new DefaultDenySpec(false, null))), false);
     assertFalse(ingressOf(engine).enforced());
     assertEquals(
         List.of(
@@ -162,22 +163,9 @@ class PolicyEntriesTest {
             tcp80(db.id(), PolicyVerdict.DENY),
             OPEN_OUT),
         entriesOf(engine));
-    add(engine, List.of(withDefaults(deny, new DefaultDenySpec(null, true))), false);
+    add(engine, List.of(enforcing(deny, new DefaultDenySpec(null, true))), false);
     assertTrue(ingressOf(engine).enforced());
     assertTrue(engine.policyOf(1).orElseThrow().egress().enforced());
-  }
-
-  private static RuleSpec withDefaults(RuleSpec rule, DefaultDenySpec defaults) {
-    return new RuleSpec(
-        rule.endpointSelector(),
-        rule.ingress(),
-        rule.egress(),
-        rule.ingressDeny(),
-        rule.egressDeny(),
-        rule.labels(),
-        rule.description(),
-        defaults,
-        rule.source());
   }
 
   /** What a deny section requires narrows the peers of deny sections only. */

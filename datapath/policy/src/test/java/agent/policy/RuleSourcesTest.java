@@ -4,6 +4,7 @@ import static agent.policy.Changes.commit;
 import static agent.policy.RuleSpecs.cidrs;
 import static agent.policy.RuleSpecs.egress;
 import static agent.policy.RuleSpecs.endpoints;
+import static agent.policy.RuleSpecs.from;
 import static agent.policy.RuleSpecs.ingress;
 import static agent.policy.RuleSpecs.ingressDeny;
 import static agent.policy.RuleSpecs.labels;
@@ -46,19 +47,6 @@ class RuleSourcesTest {
             .cidrIdentities(cidrIdentities)
             .store(from)
             .conclude());
-  }
-
-  private static RuleSpec from(EntrySource source, RuleSpec rule) {
-    return new RuleSpec(
-        rule.endpointSelector(),
-        rule.ingress(),
-        rule.egress(),
-        rule.ingressDeny(),
-        rule.egressDeny(),
-        rule.labels(),
-        rule.description(),
-        rule.enableDefaultDeny(),
-        source);
   }
 
   private void add(EntrySource source, Replacement replacement, RuleSpec... rules) {

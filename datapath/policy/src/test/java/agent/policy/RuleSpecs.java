@@ -10,8 +10,10 @@ import agent.policy.spec.PeerRuleSpec.ServiceSpec;
 import agent.policy.spec.RequestRuleSpec;
 import agent.policy.spec.RequestRuleSpec.HttpSpec;
 import agent.policy.spec.RuleSpec;
+import agent.policy.spec.RuleSpec.DefaultDenySpec;
 import agent.policy.spec.RuleSpec.LabelSpec;
 import agent.policy.spec.SelectorSpec;
+import agent.types.EntrySource;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -20,10 +22,12 @@ import java.util.Map;
 final class RuleSpecs {
   private RuleSpecs() {}
 
+  /** Returns the selector of those with one label. */
   static SelectorSpec labels(String key, String value) {
     return new SelectorSpec(Map.of(key, value), null);
   }
 
+  /** Returns an element whose peers are endpoints. */
   static PeerRuleSpec endpoints(SelectorSpec... peers) {
     return new PeerRuleSpec(List.of(peers), null, null, null, null, null, null, null, null, null);
   }
@@ -89,6 +93,7 @@ final class RuleSpecs {
         null, null, null, null, List.of(entities), null, null, null, null, null);
   }
 
+  /** Returns an element with ports. */
   static PeerRuleSpec on(PeerRuleSpec peers, PortSpec... ports) {
     return new PeerRuleSpec(
         peers.endpoints(),
@@ -142,6 +147,7 @@ final class RuleSpecs {
     return new RequestRuleSpec(null, Arrays.stream(names).map(RuleSpecs::fqdn).toList());
   }
 
+  /** Returns a port of UDP. */
   static PortSpec udp(int port) {
     return new PortSpec(Integer.toString(port), null, "UDP");
   }
@@ -150,6 +156,7 @@ final class RuleSpecs {
     return new PortSpec(Integer.toString(port), null, "TCP");
   }
 
+  /** Returns a rule of what may reach endpoints. */
   static RuleSpec ingress(SelectorSpec subject, PeerRuleSpec... elements) {
     return new RuleSpec(subject, List.of(elements), null, null, null, null, null);
   }
@@ -175,5 +182,28 @@ final class RuleSpecs {
         rule.egressDeny(),
         List.of(new LabelSpec(key, value, null)),
         null);
+  }
+
+  /** Returns the same rule of a source. */
+  static RuleSpec from(EntrySource source, RuleSpec rule) {
+    return with(rule, rule.enableDefaultDeny(), source);
+  }
+
+  /** Returns the same rule that says itself where it turns enforcement on. */
+  static RuleSpec enforcing(RuleSpec rule, DefaultDenySpec defaults) {
+    return with(rule, defaults, rule.source());
+  }
+
+  private static RuleSpec with(RuleSpec rule, DefaultDenySpec defaults, EntrySource source) {
+    return new RuleSpec(
+        rule.endpointSelector(),
+        rule.ingress(),
+        rule.egress(),
+        rule.ingressDeny(),
+        rule.egressDeny(),
+        rule.labels(),
+        rule.description(),
+        defaults,
+        source);
   }
 }
