@@ -33,11 +33,6 @@ public final class Ipcache4Map {
     return map.update(entry, MapFlag.ANY);
   }
 
-  public int delete(int address, int prefixLength) {
-    key.prefixLength(prefixLength).address(address);
-    return map.delete(entry);
-  }
-
   /**
    * Looks up the longest matching prefix of at most this length, as the programs do; see {@link
    * #found()}.

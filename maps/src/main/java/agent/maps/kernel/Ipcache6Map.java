@@ -1,6 +1,5 @@
 package agent.maps.kernel;
 
-import agent.bindings.MapFlag;
 import agent.maps.layout.Ipcache6KeyFlyweight;
 import agent.maps.layout.IpcacheEntryFlyweight;
 
@@ -19,24 +18,6 @@ public final class Ipcache6Map {
     entry = new EntryBuffer(map);
     key.wrap(entry.key(), 0);
     value.wrap(entry.value(), 0);
-  }
-
-  /** Writes one prefix; flags are bits of {@link agent.maps.layout.IpcacheFlag}. */
-  public int upsert(
-      long addressHigh,
-      long addressLow,
-      int prefixLength,
-      int identity,
-      int endpointId,
-      int flags) {
-    key.prefixLength(prefixLength).address(addressHigh, addressLow);
-    value.identity(identity).endpointId(endpointId).flags(flags);
-    return map.update(entry, MapFlag.ANY);
-  }
-
-  public int delete(long addressHigh, long addressLow, int prefixLength) {
-    key.prefixLength(prefixLength).address(addressHigh, addressLow);
-    return map.delete(entry);
   }
 
   /**

@@ -216,22 +216,28 @@ class TypedMapsKernelTest {
     endpoints.edit(65_536).ifindex(1);
     assertEquals(-Errno.E2BIG, endpoints.put());
 
-    final Ipcache4Map ipcache4 = new Ipcache4Map(create(SHIPPED.get(MapCatalog.IPCACHE4)));
-    assertEquals(0, ipcache4.upsert(0x0a000000, 8, 16777217, 0, 0));
+    final BpfMap map4 = create(SHIPPED.get(MapCatalog.IPCACHE4));
+    final BpfMap map6 = create(SHIPPED.get(MapCatalog.IPCACHE6));
+    final IpcacheEdits edits = new IpcacheEdits(map4, map6);
+    final Ipcache4Map ipcache4 = new Ipcache4Map(map4);
+    assertEquals(0, edits.upsert(0x0a000000, 8, 16777217, 0, 0));
     assertEquals(0, ipcache4.upsert(0x0a010007, 32, 2031, 12, 0));
     assertEquals(0, ipcache4.lookup(0x0a010007, 32));
     assertEquals(12, ipcache4.found().endpointId());
     assertEquals(0, ipcache4.lookup(0x0a010008, 32));
     assertEquals(16777217, ipcache4.found().identity());
     assertEquals(-Errno.ENOENT, ipcache4.lookup(0x0b010008, 32));
-    assertEquals(-Errno.ENOENT, ipcache4.delete(0x0a000000, 9));
-    assertEquals(0, ipcache4.delete(0x0a000000, 8));
+    assertEquals(-Errno.ENOENT, edits.delete(0x0a000000, 9));
+    assertEquals(0, edits.delete(0x0a000000, 8));
+    assertEquals(-Errno.ENOENT, ipcache4.lookup(0x0a010008, 32));
 
-    final Ipcache6Map ipcache6 = new Ipcache6Map(create(SHIPPED.get(MapCatalog.IPCACHE6)));
-    assertEquals(0, ipcache6.upsert(0xfd00_0000_0000_0000L, 0, 64, 3, 0, 0));
+    final Ipcache6Map ipcache6 = new Ipcache6Map(map6);
+    assertEquals(0, edits.upsert(0xfd00_0000_0000_0000L, 0, 64, 3, 0, 0));
     assertEquals(0, ipcache6.lookup(0xfd00_0000_0000_0000L, 77, 128));
     assertEquals(3, ipcache6.found().identity());
     assertEquals(-Errno.ENOENT, ipcache6.lookup(0xfd00_0000_0000_0001L, 77, 128));
+    assertEquals(0, edits.delete(0xfd00_0000_0000_0000L, 0, 64));
+    assertEquals(-Errno.ENOENT, ipcache6.lookup(0xfd00_0000_0000_0000L, 77, 128));
   }
 
   @Test
@@ -339,10 +345,7 @@ class TypedMapsKernelTest {
         () -> {
           ipcache4.upsert(1, 32, 2, 3, 0);
           ipcache4.lookup(1, 32);
-          ipcache4.delete(1, 32);
-          ipcache6.upsert(1, 2, 128, 2, 3, 0);
           ipcache6.lookup(1, 2, 128);
-          ipcache6.delete(1, 2, 128);
         });
     final EndpointMap endpoints = new EndpointMap(create(SHIPPED.get(MapCatalog.ENDPOINTS)));
     final Conntrack4Map flows = new Conntrack4Map(create(SHIPPED.get(MapCatalog.CONNTRACK4_ANY)));

@@ -77,15 +77,9 @@ class DeadCodeTest {
               "agent.state.StateFolder.<init>(FolderFiles, String, Codec, Faults)",
               "tests of one folder, of which no file is missed"),
           Map.entry(
-              "agent.maps.kernel.Ipcache4Map.delete(int, int)",
+              "agent.maps.kernel.PolicyMap.delete(int, int, int, int, int)",
               "tests change the map as other tools do, and set up nodes without an agent"),
-          Map.entry("agent.maps.kernel.Ipcache6Map.delete(long, long, int)", "see Ipcache4Map"),
-          Map.entry("agent.maps.kernel.EndpointMap.clear(int)", "see Ipcache4Map"),
-          Map.entry(
-              "agent.maps.kernel.PolicyMap.delete(int, int, int, int, int)", "see Ipcache4Map"),
-          Map.entry(
-              "agent.maps.kernel.Ipcache6Map.upsert(long, long, int, int, int, int)",
-              "see Ipcache4Map"),
+          Map.entry("agent.maps.kernel.EndpointMap.clear(int)", "see PolicyMap.delete"),
           Map.entry(
               "agent.maps.kernel.BatchWriter.deleteAll()",
               "tests delete with it while they walk a map"),

@@ -21,7 +21,7 @@ import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.EndpointMap;
 import agent.maps.kernel.EntryBuffer;
 import agent.maps.kernel.GenerationArray;
-import agent.maps.kernel.Ipcache4Map;
+import agent.maps.kernel.IpcacheEdits;
 import agent.maps.kernel.PolicyMap;
 import agent.maps.kernel.PolicyMapArray;
 import agent.maps.layout.PolicyDirection;
@@ -300,8 +300,9 @@ class MapGuardKernelTest {
     attachServer(FROM_CLIENT);
     assertTrue(isServed(true));
     final int address = (int) IpAddress.parse(client.ipv4()).low();
-    try (BpfMap map = opened("ipcache4")) {
-      final Ipcache4Map ipcache = new Ipcache4Map(map);
+    try (BpfMap map4 = opened("ipcache4");
+        BpfMap map6 = opened("ipcache6")) {
+      final IpcacheEdits ipcache = new IpcacheEdits(map4, map6);
       assertEquals(0, ipcache.delete(address, 32));
       assertEquals(3, await(manager.ipcache().read()).size(), "reading adopts no difference");
       watch.awaitRepair(Kind.MAP_ENTRY, 1);
@@ -310,7 +311,7 @@ class MapGuardKernelTest {
       assertEquals(0, ipcache.upsert(0x0a4d0000, 24, CLIENT_IDENTITY, 0, 0));
       watch.awaitRepair(Kind.MAP_ENTRY, 3);
       assertTrue(isServed(true));
-      assertEquals(2, map.countEntries());
+      assertEquals(2, map4.countEntries());
     }
     watch.awaitRight();
   }

@@ -6,8 +6,7 @@ import agent.bindings.BpfObject;
 import agent.bindings.NetworkDevice;
 import agent.bindings.ProgramTestRun;
 import agent.maps.kernel.BpfMap;
-import agent.maps.kernel.Ipcache4Map;
-import agent.maps.kernel.Ipcache6Map;
+import agent.maps.kernel.IpcacheEdits;
 import agent.maps.kernel.MapDefinition;
 import agent.maps.kernel.MapDefinitions;
 import agent.maps.kernel.MetricsMap;
@@ -71,11 +70,10 @@ final class BalancerNode implements AutoCloseable {
   private void setIpcacheEntry(ScenarioHost host) {
     final boolean isNode = host == ScenarioHost.HOST || host == ScenarioHost.NODE;
     final int flags = isNode ? IpcacheFlag.HOST.number() : 0;
-    final Ipcache4Map ipcache4 = new Ipcache4Map(maps.get("ipcache4"));
-    final Ipcache6Map ipcache6 = new Ipcache6Map(maps.get("ipcache6"));
-    assertEquals(0, ipcache4.upsert(host.ipv4Number(), 32, host.identity, host.id, flags));
+    final IpcacheEdits ipcache = new IpcacheEdits(maps.get("ipcache4"), maps.get("ipcache6"));
+    assertEquals(0, ipcache.upsert(host.ipv4Number(), 32, host.identity, host.id, flags));
     assertEquals(
-        0, ipcache6.upsert(host.ipv6High(), host.ipv6Low(), 128, host.identity, host.id, flags));
+        0, ipcache.upsert(host.ipv6High(), host.ipv6Low(), 128, host.identity, host.id, flags));
   }
 
   private static long number(String mac) {

@@ -13,8 +13,7 @@ import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.EndpointMap;
 import agent.maps.kernel.GenerationArray;
 import agent.maps.kernel.InterfaceArray;
-import agent.maps.kernel.Ipcache4Map;
-import agent.maps.kernel.Ipcache6Map;
+import agent.maps.kernel.IpcacheEdits;
 import agent.maps.kernel.MapDefinition;
 import agent.maps.kernel.MapDefinitions;
 import agent.maps.kernel.MetricsMap;
@@ -69,8 +68,7 @@ final class ScenarioNode implements AutoCloseable {
   private final EndpointMap endpoints;
   private final InterfaceArray interfaces;
   private final GenerationArray generations;
-  private final Ipcache4Map ipcache4;
-  private final Ipcache6Map ipcache6;
+  private final IpcacheEdits ipcache;
   private final Flows flows;
   private BpfObject programs;
   private BpfObject host;
@@ -96,8 +94,7 @@ final class ScenarioNode implements AutoCloseable {
     endpoints = new EndpointMap(map("endpoints"));
     interfaces = new InterfaceArray(map("interfaces"));
     generations = new GenerationArray(map("generations"));
-    ipcache4 = new Ipcache4Map(map("ipcache4"));
-    ipcache6 = new Ipcache6Map(map("ipcache6"));
+    ipcache = new IpcacheEdits(map("ipcache4"), map("ipcache6"));
     flows = new Flows(maps);
     final PolicyMapArray slots = new PolicyMapArray(map("policies"));
     for (final ScenarioHost host : ScenarioHost.values()) {
@@ -322,8 +319,8 @@ final class ScenarioNode implements AutoCloseable {
   /** Makes the addresses of a host those of this node. */
   ScenarioNode own(ScenarioHost host) {
     final int flags = IpcacheFlag.HOST.number();
-    assertEquals(0, ipcache4.upsert(host.ipv4Number(), 32, host.identity, 0, flags));
-    assertEquals(0, ipcache6.upsert(host.ipv6High(), host.ipv6Low(), 128, host.identity, 0, flags));
+    assertEquals(0, ipcache.upsert(host.ipv4Number(), 32, host.identity, 0, flags));
+    assertEquals(0, ipcache.upsert(host.ipv6High(), host.ipv6Low(), 128, host.identity, 0, flags));
     return this;
   }
 
@@ -368,8 +365,8 @@ final class ScenarioNode implements AutoCloseable {
       endpoints.found().identity(identity);
       assertEquals(0, endpoints.put());
     } else {
-      assertEquals(0, ipcache4.upsert(host.ipv4Number(), 32, identity, 0, 0));
-      assertEquals(0, ipcache6.upsert(host.ipv6High(), host.ipv6Low(), 128, identity, 0, 0));
+      assertEquals(0, ipcache.upsert(host.ipv4Number(), 32, identity, 0, 0));
+      assertEquals(0, ipcache.upsert(host.ipv6High(), host.ipv6Low(), 128, identity, 0, 0));
     }
   }
 
@@ -380,9 +377,9 @@ final class ScenarioNode implements AutoCloseable {
 
   void setIpcacheEntry(ScenarioHost host, int identity, int endpointId) {
     final int flags = host == ScenarioHost.HOST ? IpcacheFlag.HOST.number() : 0;
-    assertEquals(0, ipcache4.upsert(host.ipv4Number(), 32, identity, endpointId, flags));
+    assertEquals(0, ipcache.upsert(host.ipv4Number(), 32, identity, endpointId, flags));
     assertEquals(
-        0, ipcache6.upsert(host.ipv6High(), host.ipv6Low(), 128, identity, endpointId, flags));
+        0, ipcache.upsert(host.ipv6High(), host.ipv6Low(), 128, identity, endpointId, flags));
     raiseGeneration(0);
   }
 
@@ -406,8 +403,8 @@ final class ScenarioNode implements AutoCloseable {
 
   /** Removes the ipcache entries of a host: its addresses belong to no endpoint then. */
   void removeIpcacheEntry(ScenarioHost host) {
-    assertEquals(0, ipcache4.delete(host.ipv4Number(), 32));
-    assertEquals(0, ipcache6.delete(host.ipv6High(), host.ipv6Low(), 128));
+    assertEquals(0, ipcache.delete(host.ipv4Number(), 32));
+    assertEquals(0, ipcache.delete(host.ipv6High(), host.ipv6Low(), 128));
     raiseShardsOf(host);
   }
 
