@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
 import io.netty.buffer.UnpooledByteBufAllocator;
 import java.nio.charset.StandardCharsets;
 import org.junit.jupiter.api.Test;
@@ -32,7 +33,9 @@ class ReadAheadLimitTest {
     socket.receive("asked");
     assertEquals("asked", next(socket));
     assertTrue(socket.isOpen());
-    socket.receive("unrequested");
+    final ByteBuf unrequested = Unpooled.copiedBuffer("unrequested", StandardCharsets.ISO_8859_1);
+    socket.writeInbound(unrequested);
+    assertEquals(0, unrequested.refCnt(), "what is dropped is given back");
     assertTrue(socket.inboundMessages().isEmpty());
     assertFalse(socket.isOpen());
     assertEquals(0, socket.lingerSec);
