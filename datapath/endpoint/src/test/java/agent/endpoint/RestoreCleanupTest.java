@@ -347,7 +347,7 @@ class RestoreCleanupTest {
         List.of(), agent.now(agent.conductor.endpoints().delete(EndpointIdentifier.local(2))));
   }
 
-  /** What fails ends the process; until then nobody waits for good. */
+  /** What fails ends the process; until then no caller waits for good. */
   @Test
   void shouldAnswerChangesAfterARestorationThatFailed() {
     agent.datapath.fails = call -> call.equals("known");

@@ -48,7 +48,6 @@ public final class DesiredTable {
   private final int keyBytes;
   private final int valueBytes;
   private final int stride;
-  private final int batch;
   private final KeyIndex index = new KeyIndex();
   private final UnsafeBuffer keyView = new UnsafeBuffer(0, 0);
   private final UnsafeBuffer writtenView = new UnsafeBuffer(0, 0);
@@ -89,7 +88,6 @@ public final class DesiredTable {
     this.realization = realization;
     keyBytes = map.keyBytes();
     valueBytes = map.valueBytes();
-    batch = map.batch();
     final int bytes = KEY + keyBytes + valueBytes + sources * (Integer.BYTES + valueBytes);
     stride = bytes + Long.BYTES - 1 & -Long.BYTES;
     wanted = OffHeap.allocate(valueBytes);
@@ -102,11 +100,6 @@ public final class DesiredTable {
 
   MapFaults faults() {
     return faults;
-  }
-
-  /** Returns how many additions are written together at most. */
-  int batch() {
-    return batch;
   }
 
   int rank() {

@@ -5,6 +5,7 @@ final class StagedRows {
   private int[] rows = new int[0];
   private DesiredTable table;
   private int size;
+  private int most;
 
   /** Returns whether a row of a table can follow those that are staged. */
   boolean isOf(DesiredTable other) {
@@ -22,13 +23,14 @@ final class StagedRows {
 
   /** Stages the desired entry of a row; returns whether there is room for no other one. */
   boolean add(DesiredTable to, int row) {
-    table = to;
-    if (rows.length < to.batch()) {
-      rows = new int[to.batch()];
+    if (table != to) {
+      table = to;
+      most = to.map().batch();
+      rows = rows.length < most ? new int[most] : rows;
     }
     to.map().stage(to.key(row), to.staged(row));
     rows[size++] = row;
-    return size == to.batch();
+    return size == most;
   }
 
   DesiredTable table() {
