@@ -232,14 +232,14 @@ final class ServiceChanges {
           answer.complete(new Services.Put(service, false));
           return;
         }
+        if (placed == null) {
+          placed = enforcement.place(service);
+        }
         reserve();
       } catch (RuntimeException refusal) {
         turn.end(NOTHING);
         answer.completeExceptionally(refusal);
         return;
-      }
-      if (placed == null) {
-        placed = enforcement.place(service);
       }
       follow(service.id(), before, service)
           .thenCompose(followed -> enforcement.put(placed, before, service))
