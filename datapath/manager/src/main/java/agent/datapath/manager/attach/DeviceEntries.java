@@ -10,7 +10,6 @@ import agent.reconcile.BpfTargetMap;
 import agent.reconcile.DesiredTable;
 import agent.reconcile.ImmediateChanges;
 import agent.reconcile.MapFaults;
-import agent.reconcile.PeriodicComparison;
 import agent.reconcile.Realization;
 import agent.types.AddressPair;
 import java.util.List;
@@ -32,7 +31,7 @@ public final class DeviceEntries {
   public DeviceEntries(ImmediateChanges changes, BpfMap map, MapFaults faults, Repairs repairs) {
     this.changes = changes;
     table = changes.add(new BpfTargetMap(map), 0, Realization.PLAIN, faults);
-    guard = new ComparedTables(map.name(), new PeriodicComparison(List.of(table), repairs));
+    guard = new ComparedTables(map.name(), List.of(table), repairs);
   }
 
   /** Returns the comparison of the map with the kernel. */

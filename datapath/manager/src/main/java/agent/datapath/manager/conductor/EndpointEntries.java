@@ -11,7 +11,6 @@ import agent.maps.layout.EndpointEntryFlyweight;
 import agent.reconcile.BpfTargetMap;
 import agent.reconcile.DesiredTable;
 import agent.reconcile.ImmediateChanges;
-import agent.reconcile.PeriodicComparison;
 import agent.reconcile.Realization;
 import agent.types.IpAddress;
 import agent.types.Prefix;
@@ -67,7 +66,7 @@ public final class EndpointEntries {
     this.options = options;
     final EntryFaults entryFaults = new EntryFaults(map, faults);
     table = changes.add(new BpfTargetMap(map, BATCH), 0, new Written(entryFaults), entryFaults);
-    guard = new ComparedTables(map.name(), new PeriodicComparison(List.of(table), repairs));
+    guard = new ComparedTables(map.name(), List.of(table), repairs);
     changes.adopt(table);
     final IntArrayList ids = new IntArrayList();
     for (int row = 0; row < table.rows(); row++) {

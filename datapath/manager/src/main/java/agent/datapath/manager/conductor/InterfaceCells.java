@@ -10,7 +10,6 @@ import agent.maps.layout.InterfaceCellFlyweight;
 import agent.reconcile.BpfTargetMap;
 import agent.reconcile.DesiredTable;
 import agent.reconcile.ImmediateChanges;
-import agent.reconcile.PeriodicComparison;
 import agent.reconcile.Realization;
 import java.util.List;
 import org.agrona.DirectBuffer;
@@ -51,9 +50,7 @@ public final class InterfaceCells implements AutoCloseable {
     map = new MappedCells(cells);
     this.cells = changes.add(map, RANK, new Repaired(), this.faults);
     this.overflow = changes.add(new BpfTargetMap(overflow), RANK, Realization.PLAIN, faults);
-    guard =
-        new ComparedTables(
-            cells.name(), new PeriodicComparison(List.of(this.cells, this.overflow), repairs));
+    guard = new ComparedTables(cells.name(), List.of(this.cells, this.overflow), repairs);
   }
 
   /** Reports cells that were repaired. */

@@ -16,7 +16,6 @@ import agent.reconcile.Batch;
 import agent.reconcile.BpfTargetMap;
 import agent.reconcile.DesiredTable;
 import agent.reconcile.MapFaults;
-import agent.reconcile.PeriodicComparison;
 import agent.reconcile.TableChanges;
 import agent.reconcile.TargetMap;
 import agent.types.IpAddress;
@@ -97,8 +96,7 @@ public final class IpcacheMaps implements IpcacheProxy {
     this.map6 = map6;
     table4 = table(map4, new IpcacheRealization(true, node, verdicts), faults);
     table6 = table(map6, new IpcacheRealization(false, node, verdicts), faults);
-    comparison =
-        new ComparedTables("ipcache", new PeriodicComparison(List.of(table4, table6), repairs));
+    comparison = new ComparedTables("ipcache", List.of(table4, table6), repairs);
   }
 
   /** No prefix refers to another one: both maps have one rank. */

@@ -8,7 +8,6 @@ import agent.reconcile.BpfTargetMap;
 import agent.reconcile.DesiredTable;
 import agent.reconcile.ImmediateChanges;
 import agent.reconcile.MapFaults;
-import agent.reconcile.PeriodicComparison;
 import agent.reconcile.Realization;
 import java.util.List;
 import org.agrona.concurrent.UnsafeBuffer;
@@ -29,7 +28,7 @@ public final class TranslationGate {
   public TranslationGate(ImmediateChanges changes, BpfMap map, MapFaults faults, Repairs repairs) {
     this.changes = changes;
     table = changes.add(new BpfTargetMap(map), 0, Realization.PLAIN, faults);
-    guard = new ComparedTables("event gate", new PeriodicComparison(List.of(table), repairs));
+    guard = new ComparedTables("event gate", List.of(table), repairs);
     changes.removeOthers(table);
   }
 

@@ -1,6 +1,9 @@
 package agent.datapath.manager.guard;
 
+import agent.conductor.Repairs;
+import agent.reconcile.DesiredTable;
 import agent.reconcile.PeriodicComparison;
+import java.util.List;
 
 /**
  * The comparison of maps with their desired tables as a check.
@@ -8,6 +11,11 @@ import agent.reconcile.PeriodicComparison;
  * @param name the name for messages
  */
 public record ComparedTables(String name, PeriodicComparison comparison) implements Check {
+  /** Compares maps with these tables. */
+  public ComparedTables(String name, List<DesiredTable> tables, Repairs repairs) {
+    this(name, new PeriodicComparison(tables, repairs));
+  }
+
   @Override
   public Progress step(long nowNs) {
     final int repaired = comparison.step();

@@ -20,7 +20,6 @@ import agent.maps.layout.RedirectSocketKeyFlyweight;
 import agent.reconcile.BpfTargetMap;
 import agent.reconcile.DesiredTable;
 import agent.reconcile.ImmediateChanges;
-import agent.reconcile.PeriodicComparison;
 import agent.reconcile.Realization;
 import agent.types.IpAddress;
 import java.nio.file.Path;
@@ -95,8 +94,7 @@ public final class Redirects implements NodeRedirects {
     sockets =
         changes.add(
             new BpfTargetMap(maps.get(MapCatalog.REDIRECT_SOCKETS)), 0, Realization.PLAIN, faults);
-    guard =
-        new ComparedTables("redirects", new PeriodicComparison(List.of(proxies, sockets), repairs));
+    guard = new ComparedTables("redirects", List.of(proxies, sockets), repairs);
     changes.removeOthers(proxies);
     changes.removeOthers(sockets);
   }

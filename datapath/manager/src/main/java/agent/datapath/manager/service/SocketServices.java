@@ -21,7 +21,6 @@ import agent.maps.kernel.MapCatalog;
 import agent.maps.kernel.MapProperties;
 import agent.maps.layout.SocketCounter;
 import agent.reconcile.BpfTargetMap;
-import agent.reconcile.PeriodicComparison;
 import java.nio.file.Path;
 import java.util.Collection;
 import java.util.EnumMap;
@@ -87,7 +86,7 @@ public final class SocketServices implements ServiceProxy {
             part -> new BpfTargetMap(maps.get(mapOf(part))),
             new BpfTargetMap(maps.get(MapCatalog.SERVICE_GATE)),
             mostCells);
-    guard = new ComparedTables("services", new PeriodicComparison(tables.all(), repairs));
+    guard = new ComparedTables("services", tables.all(), repairs);
   }
 
   private static MapProperties mapOf(Part part) {
