@@ -319,6 +319,23 @@ class PolicyRoundsKernelTest {
     assertHolds(FIRST, 0, after);
   }
 
+  /** This run has not read the maps: what they gain is added to what the former run has left. */
+  @Test
+  void shouldAddToTheEntriesOfAFormerRunThatWereNotReadYet() {
+    final PolicyEntry kept = PolicyEntry.allowAll(7, PolicyDirection.INGRESS);
+    hold(FIRST, 0, List.of(in(1), kept));
+    hold(SECOND, 0, List.of(out(7)));
+    manager.close();
+    manager = node.launch(node.context());
+    final List<PolicyEntry> closed = List.of(denied(in(8)), in(2));
+    final List<PolicyEntry> opened = List.of(out(7), out(9));
+    assertEquals(
+        Map.of(), apply(change(FIRST, 0, List.of(), closed), change(SECOND, 0, List.of(), opened)));
+    assertTrue(holds("policy_00009", in(2)) && holds("policy_00010", out(9)));
+    assertHolds(FIRST, 0, List.of(in(1), kept, in(2), denied(in(8))));
+    assertHolds(SECOND, 0, opened);
+  }
+
   private static class Recorder implements MapWriteListener {
     private final List<String> writes;
 

@@ -18,6 +18,7 @@ import agent.testkit.UdpEchoServer;
 import agent.testkit.UdpStream;
 import agent.testkit.Workload;
 import java.io.IOException;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -25,6 +26,8 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Endpoints of one identity with equal entries use one policy map. */
 @KernelTest
@@ -271,5 +274,26 @@ class SharedPolicyKernelTest {
     attach(SECOND, second, IDENTITY);
     assertReached(false, true);
     assertEquals(2, policyMaps().size());
+  }
+
+  /** What the maps of the former run hold is not known yet: an addition leaves it as it is. */
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void shouldAddToATakenOverMapForAllOfItsEndpointsOrForOne(boolean isForAll) throws Exception {
+    attachBoth();
+    manager.close();
+    manager = node.launch(node.context());
+    final PolicyEntry added = PolicyEntry.allow(7, PolicyDirection.INGRESS, 6, 80);
+    final PolicyDelta gains = new PolicyDelta(List.of(added), List.of());
+    final PolicyChange first = new PolicyChange(FIRST, IDENTITY, gains);
+    assertEquals(Map.of(), apply(first, isForAll ? gains : null));
+    assertReached(true, true);
+    final List<PolicyEntry> after = new ArrayList<>(ALL);
+    after.add(added);
+    assertEquals(PolicyDelta.NONE, await(manager.policyMaps().synchronize(FIRST, IDENTITY, after)));
+    assertEquals(
+        PolicyDelta.NONE,
+        await(manager.policyMaps().synchronize(SECOND, IDENTITY, isForAll ? after : ALL)));
+    assertEquals(isForAll ? 1 : 2, policyMaps().size());
   }
 }

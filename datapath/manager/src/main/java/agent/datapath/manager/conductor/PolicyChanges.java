@@ -325,8 +325,9 @@ final class PolicyChanges {
 
   private void awaitPrograms() {
     for (int i = 0; i < changes.size(); i++) {
-      if (!maps.membersOf(changes.get(i).endpointId()).isEmpty()) {
-        maps.awaitPrograms(maps.of(changes.get(i).endpointId()));
+      final SharedPolicy policy = maps.find(changes.get(i).endpointId());
+      if (policy != null) {
+        maps.awaitPrograms(policy);
         return;
       }
     }

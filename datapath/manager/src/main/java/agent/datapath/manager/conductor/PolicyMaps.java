@@ -30,7 +30,6 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import org.agrona.MutableDirectBuffer;
 import org.agrona.collections.Int2ObjectHashMap;
-import org.agrona.collections.IntArrayList;
 import org.agrona.collections.IntHashSet;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
@@ -49,7 +48,6 @@ import org.apache.logging.log4j.Logger;
  */
 public final class PolicyMaps implements PolicyMapProxy, AutoCloseable {
   private static final Logger LOGGER = LogManager.getLogger(PolicyMaps.class);
-  private static final IntArrayList NO_MEMBERS = new IntArrayList();
 
   private final DatapathConductor conductor;
   private final Reconciler reconciler;
@@ -149,6 +147,8 @@ public final class PolicyMaps implements PolicyMapProxy, AutoCloseable {
   private final class ChangeRequest implements TableChanges, Waiter {
     private final List<PolicyChange> changes;
     private final CompletableFuture<Map<Integer, RuntimeException>> result;
+    private UnreadPolicies unread;
+    private boolean isFound;
     private boolean isBegun;
     private boolean isComplete;
     private RuntimeException unexpected;
@@ -162,7 +162,17 @@ public final class PolicyMaps implements PolicyMapProxy, AutoCloseable {
     @Override
     public boolean apply(Batch batch, int limit) {
       try {
+        if (!isFound) {
+          isFound = true;
+          unread = UnreadPolicies.read(batch, PolicyMaps.this, changes);
+          if (unread != null) {
+            return false;
+          }
+        }
         if (!isBegun) {
+          if (unread != null && unread.keep(limit)) {
+            return true;
+          }
           isBegun = true;
           policyChanges.begin(changes);
         }
@@ -178,7 +188,7 @@ public final class PolicyMaps implements PolicyMapProxy, AutoCloseable {
       if (unexpected != null) {
         return false;
       }
-      isComplete = !policyChanges.endPart(batch);
+      isComplete = isBegun && !policyChanges.endPart(batch);
       return !isComplete;
     }
 
@@ -211,12 +221,6 @@ public final class PolicyMaps implements PolicyMapProxy, AutoCloseable {
   /** Returns the map of an endpoint, or null. */
   SharedPolicy find(int id) {
     return byEndpoint.get(id);
-  }
-
-  /** Returns the ids of the endpoints that use the map of an endpoint. */
-  IntArrayList membersOf(int id) {
-    final SharedPolicy policy = byEndpoint.get(id);
-    return policy == null ? NO_MEMBERS : policy.members();
   }
 
   /**
