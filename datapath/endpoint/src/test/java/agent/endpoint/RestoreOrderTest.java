@@ -14,11 +14,13 @@ import agent.endpoint.state.EndpointState;
 import agent.node.WorkloadRoutes.WorkloadRoute;
 import agent.types.IpAddress;
 import agent.types.MacAddress;
+import agent.types.OperationException;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -133,11 +135,42 @@ class RestoreOrderTest {
   @Test
   void shouldNotSayThatItRestoresAfterItHasFailed() {
     agent.node.routesAreUnreadable = true;
-    final CompletableFuture<RestoreReport> restored = agent.beginRestart();
-    agent.run();
-    assertEquals("IPv4 routes: list: ENOBUFS", restored.exceptionNow().getMessage());
+    agent.restart();
+    assertEquals(List.of("IPv4 routes: list: ENOBUFS"), agent.report.errors());
+    assertEquals(List.of(1, 2), agent.report.restored());
     assertEquals(Level.OK, agent.conductor.restoreProgress().read().level());
     assertEquals(EndpointState.READY, agent.get("1").state());
+  }
+
+  /** A build needs none of the steps before it. */
+  @ParameterizedTest
+  @ValueSource(strings = {"all changes", "ipcache read", "synchronize 1"})
+  void shouldBuildTheEndpointsWhateverStepHasThrown(String call) {
+    final AtomicBoolean hasThrown = new AtomicBoolean();
+    agent.datapath.fails =
+        attempted -> {
+          if (attempted.equals(call) && hasThrown.compareAndSet(false, true)) {
+            throw new OperationException("a fault");
+          }
+          return false;
+        };
+    assertRestoredWith("a fault");
+    assertTrue(hasThrown.get());
+  }
+
+  @Test
+  void shouldBuildTheEndpointsWhereNoPolicyMapCanGainEntries() {
+    agent.datapath.fails = "all changes"::equals;
+    assertRestoredWith("the kernel refused");
+  }
+
+  private void assertRestoredWith(String error) {
+    agent.restart();
+    assertEquals(List.of(error), agent.report.errors());
+    assertEquals(List.of(1, 2), agent.report.restored());
+    assertEquals(EndpointState.READY, agent.get("1").state());
+    assertEquals(EndpointState.READY, agent.get("2").state());
+    assertEquals(Level.OK, agent.conductor.restoreProgress().read().level());
   }
 
   @Test

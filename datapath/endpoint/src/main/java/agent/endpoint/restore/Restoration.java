@@ -90,6 +90,7 @@ public final class Restoration {
   private final List<String> errors = new ArrayList<>();
   private final List<Integer> failed = new ArrayList<>();
   private List<Endpoint> endpoints = List.of();
+  private Builds builds;
 
   /**
    * Creates a restoration into the live state.
@@ -157,18 +158,33 @@ public final class Restoration {
                 steps
                     .then(() -> prepared.complete(null))
                     .thenAwait(() -> orphans.remove(known.join(), remembered.join(), errors))
-                    .thenAwait(() -> new Builds().run())
+                    .thenAwait(() -> builds().run())
                     .then(this::synchronizeRoutes)
                     .onDone(() -> result.complete(report())));
-    steps.onFailure(
-        failure -> {
-          progress.end();
-          loaded.completeExceptionally(failure);
-          prepared.complete(null);
-          result.completeExceptionally(failure);
-        });
+    steps.onFailure(failure -> failed(failure, result));
     conductor.beginHere(steps);
     return result;
+  }
+
+  /** Whatever step has failed, the endpoints that are loaded are built: a build needs none. */
+  private void failed(RuntimeException failure, CompletableFuture<RestoreReport> result) {
+    prepared.complete(null);
+    if (loaded.completeExceptionally(failure)) {
+      progress.end();
+      result.completeExceptionally(failure);
+      return;
+    }
+    errors.add(String.valueOf(failure.getMessage()));
+    conductor.beginHere(
+        new StepSequence(conductor::wake)
+            .thenAwait(() -> builds().run())
+            .onDone(() -> result.complete(report()))
+            .onFailure(result::completeExceptionally));
+  }
+
+  private Builds builds() {
+    builds = builds == null ? new Builds() : builds;
+    return builds;
   }
 
   /** Continues removals that the store could not record, and stages the ipcache of all others. */
@@ -274,14 +290,16 @@ public final class Restoration {
                         endpoint.policy().identity(),
                         new PolicyDelta(endpoint.policy().entries(), List.of())))
             .toList();
-    return policyMaps
-        .apply(changes)
-        .thenAccept(
-            failures ->
-                failures.forEach(
-                    (id, failure) ->
-                        LOGGER.warn(
-                            "endpoint {}: policy map gains: {}", id, failure.getMessage())));
+    return Answers.settled(
+        errors,
+        policyMaps
+            .apply(changes)
+            .thenAccept(
+                failures ->
+                    failures.forEach(
+                        (id, failure) ->
+                            LOGGER.warn(
+                                "endpoint {}: policy map gains: {}", id, failure.getMessage()))));
   }
 
   private List<List<Endpoint>> batches() {
