@@ -12,7 +12,8 @@ import org.apache.logging.log4j.core.layout.AbstractStringLayout;
 
 /**
  * The lines of the log: time in UTC with milliseconds, level, class and message; where details are
- * asked for, the thread and the trace of an exception, too.
+ * asked for, the thread and the trace of an exception, too. Without them, an exception that the
+ * message does not name follows it.
  */
 final class LineLayout extends AbstractStringLayout {
   private static final int LEVEL_WIDTH = 5;
@@ -38,12 +39,21 @@ final class LineLayout extends AbstractStringLayout {
     }
     final String logger = event.getLoggerName();
     line.append(logger, logger.lastIndexOf('.') + 1, logger.length()).append(": ");
-    line.append(event.getMessage().getFormattedMessage()).append('\n');
-    if (isDetailed && event.getThrown() != null) {
+    final String message = event.getMessage().getFormattedMessage();
+    line.append(message);
+    appendCause(line, message, event.getThrown());
+    return line.toString();
+  }
+
+  private void appendCause(StringBuilder line, String message, Throwable cause) {
+    if (!isDetailed && cause != null && !message.contains(String.valueOf(cause.getMessage()))) {
+      line.append(": ").append(cause);
+    }
+    line.append('\n');
+    if (isDetailed && cause != null) {
       final StringWriter trace = new StringWriter();
-      event.getThrown().printStackTrace(new PrintWriter(trace, true));
+      cause.printStackTrace(new PrintWriter(trace, true));
       line.append(trace);
     }
-    return line.toString();
   }
 }

@@ -67,13 +67,17 @@ class AgentLogTest {
 
   /** Returns what is written where a thread logs a failure, at a fixed time. */
   private static String line(Configuration configuration) {
+    return line(configuration, "the disk is full");
+  }
+
+  private static String line(Configuration configuration, String message) {
     final LogEvent event =
         Log4jLogEvent.newBuilder()
             .setLoggerName("agent.launcher.Daemon")
             .setLevel(Level.WARN)
             .setThreadName("ep-conductor")
             .setTimeMillis(1_795_320_306_007L)
-            .setMessage(new SimpleMessage("the disk is full"))
+            .setMessage(new SimpleMessage(message))
             .setThrown(new IllegalStateException("traced"))
             .build();
     return new String(
@@ -82,9 +86,18 @@ class AgentLogTest {
   }
 
   @Test
-  void shouldWriteOneLineForAMessage() {
+  void shouldWriteOneLineForAMessageAndItsCause() {
     assertEquals(
-        "2026-11-22T04:05:06.007Z WARN  Daemon: the disk is full\n", line(configuration(false)));
+        "2026-11-22T04:05:06.007Z WARN  Daemon: the disk is full:"
+            + " java.lang.IllegalStateException: traced\n",
+        line(configuration(false)));
+  }
+
+  @Test
+  void shouldNotRepeatACauseThatTheMessageNames() {
+    assertEquals(
+        "2026-11-22T04:05:06.007Z WARN  Daemon: store: traced\n",
+        line(configuration(false), "store: traced"));
   }
 
   @Test
