@@ -3,10 +3,10 @@ package agent.benchmarks;
 import static agent.testkit.Packets.ipv4;
 import static agent.testkit.Packets.ipv6;
 
-import agent.bindings.BpfLink;
-import agent.bindings.BpfObject;
-import agent.bindings.BpfProgram;
-import agent.bindings.NetworkDevice;
+import agent.bindings.bpf.BpfLink;
+import agent.bindings.bpf.BpfObject;
+import agent.bindings.bpf.BpfProgram;
+import agent.bindings.net.NetworkDevice;
 import agent.datapath.manager.DatapathManager;
 import agent.datapath.manager.spec.Balancing;
 import agent.datapath.manager.spec.DatapathContext;

@@ -1,8 +1,8 @@
 package agent.benchmarks;
 
-import agent.bindings.BpfLink;
-import agent.bindings.BpfProgram;
-import agent.bindings.NetworkDevice;
+import agent.bindings.bpf.BpfLink;
+import agent.bindings.bpf.BpfProgram;
+import agent.bindings.net.NetworkDevice;
 import agent.datapath.manager.DatapathManager;
 import agent.datapath.manager.spec.EndpointSpec;
 import agent.datapath.manager.spec.IpcacheEntry;

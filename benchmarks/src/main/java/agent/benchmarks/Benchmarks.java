@@ -1,7 +1,7 @@
 package agent.benchmarks;
 
-import agent.bindings.KernelFeatures;
-import agent.bindings.LibBpf;
+import agent.bindings.bpf.KernelFeatures;
+import agent.bindings.bpf.LibBpf;
 import java.nio.file.Path;
 import java.util.List;
 

@@ -1,9 +1,9 @@
 package agent.benchmarks;
 
-import agent.bindings.BpfObject;
 import agent.bindings.Descriptors;
-import agent.bindings.MapCallsBenchmark;
-import agent.bindings.MapDescription;
+import agent.bindings.bpf.BpfObject;
+import agent.bindings.bpf.MapCallsBenchmark;
+import agent.bindings.bpf.MapDescription;
 import agent.maps.kernel.RingBufferReaderBenchmark;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Path;

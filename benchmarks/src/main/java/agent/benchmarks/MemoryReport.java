@@ -1,10 +1,10 @@
 package agent.benchmarks;
 
 import agent.bindings.Descriptors;
-import agent.bindings.MapCalls;
-import agent.bindings.MapFlag;
-import agent.bindings.MapSpec;
-import agent.bindings.MapType;
+import agent.bindings.bpf.MapCalls;
+import agent.bindings.bpf.MapFlag;
+import agent.bindings.bpf.MapSpec;
+import agent.bindings.bpf.MapType;
 import agent.maps.kernel.BpfMap;
 import java.io.IOException;
 import java.io.UncheckedIOException;

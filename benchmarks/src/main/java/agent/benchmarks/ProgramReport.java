@@ -7,8 +7,8 @@ import static agent.testkit.Packets.ipv6;
 
 import agent.benchmarks.BenchmarkNode.End;
 import agent.benchmarks.BenchmarkNode.Hook;
-import agent.bindings.BpfObject;
-import agent.bindings.BpfProgram;
+import agent.bindings.bpf.BpfObject;
+import agent.bindings.bpf.BpfProgram;
 import agent.datapath.manager.spec.DatapathEvents.FlowSubscriber;
 import agent.endpoint.state.MonitorAggregation;
 import agent.maps.kernel.MapCatalog;

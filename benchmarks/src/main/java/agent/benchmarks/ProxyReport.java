@@ -1,6 +1,6 @@
 package agent.benchmarks;
 
-import agent.bindings.ProcessAttributes;
+import agent.bindings.process.ProcessAttributes;
 import agent.testkit.NetworkNamespace;
 import agent.testkit.VethPair;
 import agent.testkit.Workload;

@@ -1,6 +1,6 @@
 package agent.benchmarks;
 
-import agent.bindings.NetworkDevice;
+import agent.bindings.net.NetworkDevice;
 import agent.testkit.NetworkNamespace;
 import agent.types.AddressPair;
 import agent.types.IpAddress;

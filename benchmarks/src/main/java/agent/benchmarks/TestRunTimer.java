@@ -1,8 +1,8 @@
 package agent.benchmarks;
 
-import agent.bindings.BpfProgram;
 import agent.bindings.Errno;
-import agent.bindings.ProgramTestRun;
+import agent.bindings.bpf.BpfProgram;
+import agent.bindings.bpf.ProgramTestRun;
 import java.util.Arrays;
 import java.util.List;
 

@@ -1,6 +1,6 @@
 package agent.benchmarks;
 
-import agent.bindings.BpfObject;
+import agent.bindings.bpf.BpfObject;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;

@@ -3,11 +3,11 @@ package agent.benchmarks;
 import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 
-import agent.bindings.BpfObject;
-import agent.bindings.BpfProgram;
 import agent.bindings.Errno;
-import agent.bindings.MapCalls;
-import agent.bindings.MapDescription;
+import agent.bindings.bpf.BpfObject;
+import agent.bindings.bpf.BpfProgram;
+import agent.bindings.bpf.MapCalls;
+import agent.bindings.bpf.MapDescription;
 import agent.maps.layout.Conntrack4KeyFlyweight;
 import agent.maps.layout.ConntrackEntryFlyweight;
 import agent.types.Prefix;

@@ -3,12 +3,12 @@ package agent.benchmarks;
 import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 
-import agent.bindings.BpfObject;
-import agent.bindings.BpfProgram;
 import agent.bindings.Errno;
-import agent.bindings.MapCalls;
-import agent.bindings.MapFlag;
 import agent.bindings.MappedMemory;
+import agent.bindings.bpf.BpfObject;
+import agent.bindings.bpf.BpfProgram;
+import agent.bindings.bpf.MapCalls;
+import agent.bindings.bpf.MapFlag;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;

@@ -2,10 +2,10 @@ package agent.conntrack;
 
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 
-import agent.bindings.BpfObject;
 import agent.bindings.Errno;
-import agent.bindings.LibBpf;
-import agent.bindings.MapCalls;
+import agent.bindings.bpf.BpfObject;
+import agent.bindings.bpf.LibBpf;
+import agent.bindings.bpf.MapCalls;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.MapCatalog;
 import agent.maps.kernel.MapDefinitions;

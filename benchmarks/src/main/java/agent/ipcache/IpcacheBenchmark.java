@@ -1,6 +1,6 @@
 package agent.ipcache;
 
-import agent.bindings.LibBpf;
+import agent.bindings.bpf.LibBpf;
 import agent.conductor.Repairs;
 import agent.datapath.manager.conductor.DatapathConductor;
 import agent.datapath.manager.conductor.IpcacheMaps;

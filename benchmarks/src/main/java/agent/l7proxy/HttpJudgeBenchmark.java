@@ -2,9 +2,9 @@ package agent.l7proxy;
 
 import agent.benchmarks.AllocatesNothing;
 import agent.datapath.manager.spec.RedirectedFlow;
-import agent.policy.BenchmarkPolicy;
 import agent.policy.request.HttpVerdict;
 import agent.policy.request.RequestPolicies;
+import agent.policy.resolve.BenchmarkPolicy;
 import io.netty.handler.codec.http.DefaultHttpRequest;
 import io.netty.handler.codec.http.HttpMethod;
 import io.netty.handler.codec.http.HttpVersion;

@@ -1,7 +1,7 @@
 package agent.conntrack;
 
-import agent.bindings.BpfProgram;
-import agent.bindings.ProgramTestRun;
+import agent.bindings.bpf.BpfProgram;
+import agent.bindings.bpf.ProgramTestRun;
 import agent.conntrack.ConntrackGc.ConntrackSweeper;
 import agent.maps.layout.ConntrackSweepFlyweight;
 import java.lang.foreign.Arena;

@@ -4,9 +4,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.bindings.BpfObject;
 import agent.bindings.Errno;
-import agent.bindings.LibBpf;
+import agent.bindings.bpf.BpfObject;
+import agent.bindings.bpf.LibBpf;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.BpfMapException;
 import agent.maps.kernel.Conntrack4Map;

@@ -4,10 +4,10 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.bindings.BpfObject;
 import agent.bindings.Errno;
-import agent.bindings.LibBpf;
 import agent.bindings.MappedMemory;
+import agent.bindings.bpf.BpfObject;
+import agent.bindings.bpf.LibBpf;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.Conntrack4Map;
 import agent.maps.kernel.FlowUsageArray;

@@ -41,7 +41,7 @@ public class BindingsException extends RuntimeException {
    * @param operation the operation, for the message
    * @return result
    */
-  static int check(int result, String operation) {
+  public static int check(int result, String operation) {
     if (result < 0) {
       throw new BindingsException(operation, result);
     }

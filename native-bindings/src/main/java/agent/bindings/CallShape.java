@@ -16,17 +16,19 @@ import java.lang.invoke.MethodHandle;
  * reads those of its own arguments, in the width that they have.
  */
 @SuppressWarnings("restricted") // links native functions
-final class CallShape {
-  static final FunctionDescriptor NUMBERS =
+public final class CallShape {
+  /** Numbers alone. */
+  public static final FunctionDescriptor NUMBERS =
       FunctionDescriptor.of(JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG);
+
   static final FunctionDescriptor ADDRESS_FIRST =
       FunctionDescriptor.of(
           JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG);
-  static final FunctionDescriptor ADDRESS_SECOND =
+  public static final FunctionDescriptor ADDRESS_SECOND =
       FunctionDescriptor.of(JAVA_LONG, JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_LONG, ADDRESS, ADDRESS);
   static final FunctionDescriptor ADDRESSES =
       FunctionDescriptor.of(JAVA_LONG, ADDRESS, ADDRESS, ADDRESS, JAVA_LONG, ADDRESS);
-  static final FunctionDescriptor OPTION =
+  public static final FunctionDescriptor OPTION =
       FunctionDescriptor.of(JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, ADDRESS, JAVA_LONG);
   static final FunctionDescriptor MESSAGE =
       FunctionDescriptor.of(
@@ -37,7 +39,7 @@ final class CallShape {
   private CallShape() {}
 
   /** Links a function whose errno is captured into the first argument of the call. */
-  static MethodHandle link(String name, FunctionDescriptor descriptor) {
+  public static MethodHandle link(String name, FunctionDescriptor descriptor) {
     return LINKER.downcallHandle(
         LINKER.defaultLookup().findOrThrow(name),
         descriptor,

@@ -17,8 +17,9 @@ import java.lang.invoke.VarHandle;
  * writes it into its first argument, a segment with the layout {@link #CALL_STATE}.
  */
 @SuppressWarnings("restricted") // links native functions and reinterprets segments
-final class LibC {
-  static final StructLayout CALL_STATE = Linker.Option.captureStateLayout();
+public final class LibC {
+  /** Where a call writes errno. */
+  public static final StructLayout CALL_STATE = Linker.Option.captureStateLayout();
 
   private static final long AT_FDCWD = -100;
   private static final MemorySegment NULL = MemorySegment.NULL;
@@ -81,11 +82,12 @@ final class LibC {
 
   private LibC() {}
 
-  static int errno(MemorySegment state) {
+  /** Returns what the last call with this state wrote. */
+  public static int errno(MemorySegment state) {
     return (int) ERRNO.get(state, 0L);
   }
 
-  static int close(MemorySegment state, int fd) {
+  public static int close(MemorySegment state, int fd) {
     try {
       return result(state, (int) (long) CLOSE.invokeExact(state, (long) fd, 0L, 0L));
     } catch (Throwable t) {
@@ -117,7 +119,7 @@ final class LibC {
     }
   }
 
-  static int mount(
+  public static int mount(
       MemorySegment state,
       MemorySegment source,
       MemorySegment target,
@@ -132,7 +134,7 @@ final class LibC {
     }
   }
 
-  static int unmount(MemorySegment state, MemorySegment target, int flags) {
+  public static int unmount(MemorySegment state, MemorySegment target, int flags) {
     try {
       return result(
           state, (int) (long) UMOUNT2.invokeExact(state, target, (long) flags, 0L, 0L, 0L, 0L));
@@ -141,7 +143,7 @@ final class LibC {
     }
   }
 
-  static int unlink(MemorySegment state, MemorySegment path) {
+  public static int unlink(MemorySegment state, MemorySegment path) {
     try {
       return result(state, (int) (long) UNLINK.invokeExact(state, path, 0L, 0L, 0L, 0L, 0L));
     } catch (Throwable t) {
@@ -149,7 +151,7 @@ final class LibC {
     }
   }
 
-  static int statfs(MemorySegment state, MemorySegment path, MemorySegment buffer) {
+  public static int statfs(MemorySegment state, MemorySegment path, MemorySegment buffer) {
     try {
       return result(state, (int) (long) STATFS.invokeExact(state, path, buffer, NULL, 0L, NULL));
     } catch (Throwable t) {
@@ -158,7 +160,7 @@ final class LibC {
   }
 
   /** Returns 0 or -1, without errno. */
-  static int statx(MemorySegment path, int flags, int mask, MemorySegment found) {
+  public static int statx(MemorySegment path, int flags, int mask, MemorySegment found) {
     try {
       return (int) (long) STATX.invokeExact(AT_FDCWD, path, (long) flags, (long) mask, found, 0L);
     } catch (Throwable t) {
@@ -167,7 +169,7 @@ final class LibC {
   }
 
   /** Returns the number of bytes or -1, without errno. */
-  static int send(int fd, MemorySegment buffer) {
+  public static int send(int fd, MemorySegment buffer) {
     try {
       return (int) (long) SEND.invokeExact((long) fd, buffer, buffer.byteSize(), 0L, NULL, 0L);
     } catch (Throwable t) {
@@ -176,7 +178,7 @@ final class LibC {
   }
 
   /** Returns the number of bytes or -1, without errno. */
-  static int receive(int fd, MemorySegment buffer) {
+  public static int receive(int fd, MemorySegment buffer) {
     try {
       return (int) (long) RECV.invokeExact((long) fd, buffer, buffer.byteSize(), 0L, NULL, 0L);
     } catch (Throwable t) {
@@ -185,7 +187,7 @@ final class LibC {
   }
 
   /** Returns the number of bytes or -1, without errno. */
-  static int sendTo(int fd, MemorySegment buffer, long length, MemorySegment address) {
+  public static int sendTo(int fd, MemorySegment buffer, long length, MemorySegment address) {
     try {
       return (int)
           (long) SENDTO.invokeExact((long) fd, buffer, length, 0L, address, address.byteSize());
@@ -195,7 +197,7 @@ final class LibC {
   }
 
   /** Returns the number of bytes or -1, without errno. */
-  static int receiveMessage(int fd, MemorySegment message) {
+  public static int receiveMessage(int fd, MemorySegment message) {
     try {
       return (int) (long) RECVMSG.invokeExact((long) fd, message, 0L, 0L, NULL, 0L);
     } catch (Throwable t) {
@@ -203,7 +205,7 @@ final class LibC {
     }
   }
 
-  static int ioctl(MemorySegment state, int fd, long request, MemorySegment argument) {
+  public static int ioctl(MemorySegment state, int fd, long request, MemorySegment argument) {
     try {
       return result(state, (int) IOCTL.invokeExact(state, fd, request, argument));
     } catch (Throwable t) {
@@ -211,7 +213,7 @@ final class LibC {
     }
   }
 
-  static int getsockopt(
+  public static int getsockopt(
       MemorySegment state,
       int fd,
       int level,
@@ -281,7 +283,7 @@ final class LibC {
     }
   }
 
-  static int read(MemorySegment state, int fd, MemorySegment buffer) {
+  public static int read(MemorySegment state, int fd, MemorySegment buffer) {
     try {
       return result(
           state,
@@ -292,7 +294,7 @@ final class LibC {
     }
   }
 
-  static int write(MemorySegment state, int fd, MemorySegment buffer) {
+  public static int write(MemorySegment state, int fd, MemorySegment buffer) {
     try {
       return result(
           state,
@@ -304,7 +306,7 @@ final class LibC {
     }
   }
 
-  static int socket(MemorySegment state, int family, int type, int protocol) {
+  public static int socket(MemorySegment state, int family, int type, int protocol) {
     try {
       return result(
           state,
@@ -314,7 +316,8 @@ final class LibC {
     }
   }
 
-  static int setsockopt(MemorySegment state, int fd, int level, int option, MemorySegment value) {
+  public static int setsockopt(
+      MemorySegment state, int fd, int level, int option, MemorySegment value) {
     try {
       return result(
           state,
@@ -327,7 +330,7 @@ final class LibC {
     }
   }
 
-  static int bind(MemorySegment state, int fd, MemorySegment address) {
+  public static int bind(MemorySegment state, int fd, MemorySegment address) {
     try {
       return result(
           state,
@@ -339,7 +342,7 @@ final class LibC {
     }
   }
 
-  static int listen(MemorySegment state, int fd, int backlog) {
+  public static int listen(MemorySegment state, int fd, int backlog) {
     try {
       return result(state, (int) (long) LISTEN.invokeExact(state, (long) fd, (long) backlog, 0L));
     } catch (Throwable t) {
@@ -347,7 +350,7 @@ final class LibC {
     }
   }
 
-  static int connect(MemorySegment state, int fd, MemorySegment address) {
+  public static int connect(MemorySegment state, int fd, MemorySegment address) {
     try {
       return result(
           state,
@@ -361,7 +364,7 @@ final class LibC {
   }
 
   /** Opens an existing file; the flags must not include O_CREAT. */
-  static int open(MemorySegment state, MemorySegment path, int flags) {
+  public static int open(MemorySegment state, MemorySegment path, int flags) {
     try {
       return result(
           state, (int) (long) OPEN.invokeExact(state, path, (long) flags, 0L, 0L, 0L, 0L));
@@ -370,7 +373,8 @@ final class LibC {
     }
   }
 
-  static int getpeername(MemorySegment state, int fd, MemorySegment address, MemorySegment length) {
+  public static int getpeername(
+      MemorySegment state, int fd, MemorySegment address, MemorySegment length) {
     try {
       return result(
           state,
@@ -383,7 +387,7 @@ final class LibC {
     }
   }
 
-  static int setns(MemorySegment state, int fd, int type) {
+  public static int setns(MemorySegment state, int fd, int type) {
     try {
       return result(state, (int) (long) SETNS.invokeExact(state, (long) fd, (long) type, 0L));
     } catch (Throwable t) {
@@ -392,7 +396,7 @@ final class LibC {
   }
 
   /** Makes a system call that returns an int and that not every C library has a function for. */
-  static int syscall(MemorySegment state, long number, long first, long second, long third) {
+  public static int syscall(MemorySegment state, long number, long first, long second, long third) {
     try {
       return result(state, (int) (long) SYSCALL.invokeExact(state, number, first, second, third));
     } catch (Throwable t) {
@@ -400,7 +404,7 @@ final class LibC {
     }
   }
 
-  static int flock(MemorySegment state, int fd, int operation) {
+  public static int flock(MemorySegment state, int fd, int operation) {
     try {
       return result(state, (int) (long) FLOCK.invokeExact(state, (long) fd, (long) operation, 0L));
     } catch (Throwable t) {
@@ -408,7 +412,7 @@ final class LibC {
     }
   }
 
-  static int getrlimit(MemorySegment state, int resource, MemorySegment limits) {
+  public static int getrlimit(MemorySegment state, int resource, MemorySegment limits) {
     try {
       return result(
           state,
@@ -430,7 +434,7 @@ final class LibC {
   }
 
   /** Returns the previous mask; the call cannot fail. */
-  static int umask(MemorySegment state, int mask) {
+  public static int umask(MemorySegment state, int mask) {
     try {
       return (int) (long) UMASK.invokeExact(state, (long) mask, 0L, 0L);
     } catch (Throwable t) {
@@ -438,7 +442,7 @@ final class LibC {
     }
   }
 
-  static int recvfrom(
+  public static int recvfrom(
       MemorySegment state,
       int fd,
       MemorySegment buffer,
@@ -464,7 +468,7 @@ final class LibC {
   }
 
   /** Returns the interface index, or -errno. */
-  static int interfaceIndex(MemorySegment state, MemorySegment name) {
+  public static int interfaceIndex(MemorySegment state, MemorySegment name) {
     try {
       final int index = (int) (long) IF_NAMETOINDEX.invokeExact(state, name, 0L, 0L, 0L, 0L, 0L);
       return index == 0 ? -errno(state) : index;
@@ -476,7 +480,7 @@ final class LibC {
   /**
    * Formats text into the buffer, truncated to its size, and returns the length of the whole text.
    */
-  static int vsnprintf(
+  public static int vsnprintf(
       MemorySegment state, MemorySegment buffer, MemorySegment format, MemorySegment arguments) {
     try {
       return (int)
@@ -493,12 +497,13 @@ final class LibC {
     }
   }
 
-  static int result(MemorySegment state, int value) {
+  /** Returns the value, or -errno where it is -1. */
+  public static int result(MemorySegment state, int value) {
     return value < 0 ? -errno(state) : value;
   }
 
   /** Converts the Throwable that a downcall handle declares; only a linkage error can occur. */
-  static RuntimeException unexpected(Throwable t) {
+  public static RuntimeException unexpected(Throwable t) {
     if (t instanceof Error error) {
       throw error;
     }

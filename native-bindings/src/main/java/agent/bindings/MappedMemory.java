@@ -36,7 +36,7 @@ public final class MappedMemory implements AutoCloseable {
   }
 
   /** Maps zeroed memory, which the kernel allocates at the first access to each page. */
-  static MappedMemory anonymous(long lengthBytes) {
+  public static MappedMemory anonymous(long lengthBytes) {
     return map(
         -1, 0, lengthBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
   }

@@ -5,6 +5,13 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.bindings.bpf.BpfFileSystem;
+import agent.bindings.bpf.KernelFeatures;
+import agent.bindings.bpf.LibBpf;
+import agent.bindings.bpf.MapCalls;
+import agent.bindings.bpf.MapDescription;
+import agent.bindings.bpf.MapSpec;
+import agent.bindings.bpf.MapType;
 import agent.testkit.Commands;
 import agent.testkit.KernelTest;
 import agent.testkit.TemporaryBpfFileSystem;

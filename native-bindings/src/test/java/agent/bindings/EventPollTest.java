@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.bindings.net.PeerCredentials;
 import agent.testkit.HeapAllocation;
 import java.io.IOException;
 import java.net.StandardProtocolFamily;

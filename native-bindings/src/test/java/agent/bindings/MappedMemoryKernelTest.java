@@ -5,6 +5,10 @@ import static java.lang.foreign.ValueLayout.JAVA_LONG;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import agent.bindings.bpf.MapCalls;
+import agent.bindings.bpf.MapFlag;
+import agent.bindings.bpf.MapSpec;
+import agent.bindings.bpf.MapType;
 import agent.testkit.KernelTest;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;

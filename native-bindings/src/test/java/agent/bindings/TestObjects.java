@@ -8,7 +8,7 @@ import java.nio.file.Path;
 import java.util.List;
 
 /** Compiles small BPF objects for tests. */
-final class TestObjects {
+public final class TestObjects {
   private static final String HEADERS =
       """
       #include <linux/bpf.h>
@@ -18,7 +18,7 @@ final class TestObjects {
       """;
 
   /** Returns the packet's length, or the constant in .rodata if it is not 0. */
-  static final String LENGTH_OR_CONSTANT =
+  public static final String LENGTH_OR_CONSTANT =
       """
       const volatile struct { __u32 answer; } settings;
       SEC("tc") int length_or_constant(struct __sk_buff *skb)
@@ -29,7 +29,7 @@ final class TestObjects {
 
   private TestObjects() {}
 
-  static byte[] compile(String source) {
+  public static byte[] compile(String source) {
     try {
       final Path directory = Files.createTempDirectory("agent-bpf-");
       final Path code = Files.writeString(directory.resolve("test.bpf.c"), HEADERS + source);

@@ -12,7 +12,7 @@ import agent.l7proxy.ResponseHeadFuzz;
 import agent.launcher.options.OptionFuzz;
 import agent.maps.btf.BtfFuzz;
 import agent.node.netlink.NetlinkFuzz;
-import agent.policy.RuleFuzz;
+import agent.policy.rule.RuleFuzz;
 import agent.server.HttpFuzz;
 import agent.server.RequestTargetFuzz;
 import agent.state.StateFuzz;

@@ -1,6 +1,6 @@
 package agent.launcher;
 
-import agent.bindings.LibBpf;
+import agent.bindings.bpf.LibBpf;
 import agent.datapath.manager.attach.DatapathLeftovers;
 import agent.datapath.manager.compile.LibraryLeftovers;
 import agent.datapath.manager.service.ControlGroup;

@@ -1,7 +1,7 @@
 package agent.launcher;
 
 import agent.bindings.BindingsException;
-import agent.bindings.LibBpf;
+import agent.bindings.bpf.LibBpf;
 import agent.conductor.HealthBoard;
 import agent.datapath.manager.DatapathManager;
 import agent.datapath.manager.spec.NodeRedirects;

@@ -1,6 +1,6 @@
 package agent.launcher;
 
-import agent.bindings.ProcessAttributes;
+import agent.bindings.process.ProcessAttributes;
 import agent.domain.proxy.ProxyProcess;
 import agent.launcher.kernel.FeatureProbe;
 import agent.launcher.log.AgentLog;

@@ -1,6 +1,6 @@
 package agent.launcher;
 
-import agent.bindings.ProcessAttributes;
+import agent.bindings.process.ProcessAttributes;
 import agent.conductor.HealthBoard;
 import agent.endpoint.Endpoints;
 import java.util.List;

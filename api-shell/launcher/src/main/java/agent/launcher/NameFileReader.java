@@ -4,7 +4,7 @@ import agent.contract.WireFormat;
 import agent.contract.fqdn.FqdnLookupModel;
 import agent.dns.NameLookup;
 import agent.launcher.options.OptionException;
-import agent.policy.NamePattern;
+import agent.policy.rule.NamePattern;
 import agent.types.IoFailure;
 import agent.types.IpAddress;
 import agent.types.Refusal;

@@ -1,6 +1,6 @@
 package agent.launcher;
 
-import agent.bindings.ProcessAttributes;
+import agent.bindings.process.ProcessAttributes;
 import agent.dns.proxy.DnsProxyContext;
 import agent.l7proxy.EscapedSlashes;
 import agent.l7proxy.HttpProxyContext;

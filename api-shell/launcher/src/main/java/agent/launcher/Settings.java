@@ -1,6 +1,6 @@
 package agent.launcher;
 
-import agent.bindings.ProcessAttributes;
+import agent.bindings.process.ProcessAttributes;
 import agent.contract.monitor.MonitorStream;
 import agent.datapath.manager.spec.DatapathContext;
 import agent.datapath.manager.spec.DatapathOptions;
@@ -29,10 +29,10 @@ import agent.maps.layout.EventType;
 import agent.node.DeviceSelection;
 import agent.node.HostRouting;
 import agent.node.NodeOptions;
-import agent.policy.AllowLocalhost;
-import agent.policy.EnforcementMode;
 import agent.policy.PolicyContext;
-import agent.policy.PolicyLimits;
+import agent.policy.repository.PolicyLimits;
+import agent.policy.resolve.AllowLocalhost;
+import agent.policy.resolve.EnforcementMode;
 import agent.server.ApiContext;
 import agent.server.BodyLimits;
 import agent.server.RateLimits;

@@ -1,6 +1,6 @@
 package agent.server;
 
-import agent.bindings.PeerCredentials;
+import agent.bindings.net.PeerCredentials;
 import agent.server.monitor.AgentEvents;
 import agent.server.socket.Peer;
 import agent.server.socket.UnixStreamConnection;

@@ -1,7 +1,7 @@
 package agent.server;
 
 import agent.datapath.manager.spec.DatapathOptions;
-import agent.policy.PolicyLimits;
+import agent.policy.repository.PolicyLimits;
 import agent.types.NumberOption;
 
 /**

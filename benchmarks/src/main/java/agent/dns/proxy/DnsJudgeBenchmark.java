@@ -2,8 +2,8 @@ package agent.dns.proxy;
 
 import agent.benchmarks.AllocatesNothing;
 import agent.datapath.manager.spec.RedirectedFlow;
-import agent.policy.BenchmarkPolicy;
 import agent.policy.request.RequestPolicies;
+import agent.policy.resolve.BenchmarkPolicy;
 import java.io.IOException;
 import java.util.concurrent.TimeUnit;
 import org.openjdk.jmh.annotations.Benchmark;

@@ -25,7 +25,7 @@ import agent.node.HostRouting;
 import agent.node.NodeAddressing;
 import agent.node.NodeInventory;
 import agent.node.netfilter.MasqueradeGuard;
-import agent.policy.PolicySnapshot;
+import agent.policy.repository.PolicySnapshot;
 import agent.server.handler.EndpointListBenchmark;
 import agent.server.metrics.AgentThreadMetricSource;
 import agent.server.metrics.DatapathMetricSource;

@@ -4,12 +4,12 @@ import static java.lang.foreign.ValueLayout.JAVA_INT;
 
 import agent.benchmarks.AllocatesNothing;
 import agent.benchmarks.TrivialObject;
-import agent.bindings.BpfObject;
-import agent.bindings.BpfProgram;
-import agent.bindings.LibBpf;
-import agent.bindings.MapCalls;
-import agent.bindings.MapDescription;
-import agent.bindings.ProgramTestRun;
+import agent.bindings.bpf.BpfObject;
+import agent.bindings.bpf.BpfProgram;
+import agent.bindings.bpf.LibBpf;
+import agent.bindings.bpf.MapCalls;
+import agent.bindings.bpf.MapDescription;
+import agent.bindings.bpf.ProgramTestRun;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.TimeUnit;

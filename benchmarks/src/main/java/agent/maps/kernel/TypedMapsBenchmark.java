@@ -1,7 +1,7 @@
 package agent.maps.kernel;
 
 import agent.benchmarks.AllocatesNothing;
-import agent.bindings.LibBpf;
+import agent.bindings.bpf.LibBpf;
 import agent.maps.layout.Ipcache4KeyFlyweight;
 import agent.maps.layout.IpcacheEntryFlyweight;
 import agent.maps.layout.PolicyDirection;

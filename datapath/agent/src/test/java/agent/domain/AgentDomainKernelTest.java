@@ -18,7 +18,7 @@ import agent.endpoint.state.EndpointState;
 import agent.l7proxy.HttpProxyContext;
 import agent.node.NodeOptions;
 import agent.policy.PolicyChange;
-import agent.policy.Replacement;
+import agent.policy.repository.Replacement;
 import agent.policy.spec.PeerRuleSpec;
 import agent.policy.spec.PeerRuleSpec.PortRuleSpec;
 import agent.policy.spec.PeerRuleSpec.PortSpec;

@@ -1,6 +1,6 @@
 package agent.conductor;
 
-import agent.bindings.ThreadScheduling;
+import agent.bindings.process.ThreadScheduling;
 import java.io.IOException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;

@@ -3,7 +3,7 @@ package agent.conductor;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.bindings.NetlinkSocket;
+import agent.bindings.net.NetlinkSocket;
 import agent.testkit.HeapAllocation;
 import agent.testkit.KernelTest;
 import agent.testkit.NetworkNamespace;

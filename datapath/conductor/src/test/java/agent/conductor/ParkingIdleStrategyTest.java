@@ -3,7 +3,7 @@ package agent.conductor;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.bindings.NetlinkSocket;
+import agent.bindings.net.NetlinkSocket;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;

@@ -1,7 +1,7 @@
 package agent.dns;
 
 import agent.datapath.manager.spec.AddressUse;
-import agent.policy.NamePattern;
+import agent.policy.rule.NamePattern;
 import agent.types.IpAddress;
 import java.time.Instant;
 import java.util.ArrayList;

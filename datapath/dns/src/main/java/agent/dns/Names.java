@@ -2,7 +2,7 @@ package agent.dns;
 
 import agent.conductor.Faults;
 import agent.datapath.manager.spec.AddressUse;
-import agent.policy.NamePattern;
+import agent.policy.rule.NamePattern;
 import agent.types.IpAddress;
 import agent.types.OperationException;
 import agent.types.UnreadableStateException;

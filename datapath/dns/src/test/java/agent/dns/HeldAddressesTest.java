@@ -7,7 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import agent.conductor.HealthBoard;
 import agent.conductor.ModuleHealth.Level;
 import agent.dns.NameLookup.Source;
-import agent.policy.NamePattern;
+import agent.policy.rule.NamePattern;
 import agent.types.IpAddress;
 import java.time.Instant;
 import java.util.Arrays;

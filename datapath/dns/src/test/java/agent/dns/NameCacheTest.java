@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.dns.NameLookup.Source;
-import agent.policy.NamePattern;
+import agent.policy.rule.NamePattern;
 import agent.testkit.OtherThread;
 import agent.types.IpAddress;
 import java.time.Instant;

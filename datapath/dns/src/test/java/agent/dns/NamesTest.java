@@ -8,7 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import agent.conductor.ModuleHealth;
 import agent.dns.NameLookup.Source;
 import agent.dns.NameResolver.Resolved;
-import agent.policy.NamePattern;
+import agent.policy.rule.NamePattern;
 import agent.types.IpAddress;
 import agent.types.OperationException;
 import agent.types.UnreadableStateException;

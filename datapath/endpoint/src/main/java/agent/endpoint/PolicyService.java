@@ -1,11 +1,11 @@
 package agent.endpoint;
 
-import agent.policy.EnforcementMode;
 import agent.policy.PolicyChange;
-import agent.policy.PolicyQuery;
-import agent.policy.PolicySnapshot;
-import agent.policy.PolicyTrace;
-import agent.policy.SelectorListing;
+import agent.policy.reference.SelectorListing;
+import agent.policy.repository.PolicySnapshot;
+import agent.policy.resolve.EnforcementMode;
+import agent.policy.trace.PolicyQuery;
+import agent.policy.trace.PolicyTrace;
 import agent.types.IpAddress;
 import agent.types.ServiceName;
 import java.util.Collection;

@@ -15,7 +15,7 @@ import agent.endpoint.state.EndpointIdentifier;
 import agent.endpoint.state.EndpointOptions;
 import agent.endpoint.state.EndpointState;
 import agent.endpoint.state.MutableOption;
-import agent.policy.EnforcementMode;
+import agent.policy.resolve.EnforcementMode;
 import agent.testkit.RecordedLog;
 import agent.types.OperationException;
 import agent.types.Refusal;
@@ -350,7 +350,7 @@ class DaemonConfigurationTest {
     assertThrows(
         OperationException.class,
         () -> change(Map.of("PolicyTracing", "Enabled", "DropNotification", "Disabled"), null));
-    try (RecordedLog log = RecordedLog.of(Class.forName("agent.policy.DecisionTrace"))) {
+    try (RecordedLog log = RecordedLog.of(Class.forName("agent.policy.resolve.DecisionTrace"))) {
       rig.importRules(allowIngress("app=web", "app=client", 80));
       assertEquals(List.of(), log.take());
       change(Map.of("PolicyTracing", "Enabled"), null);

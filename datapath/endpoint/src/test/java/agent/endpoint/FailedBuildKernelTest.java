@@ -5,8 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
-import agent.bindings.BpfFileSystem;
 import agent.bindings.Descriptors;
+import agent.bindings.bpf.BpfFileSystem;
 import agent.endpoint.state.EndpointHealth.HealthLevel;
 import agent.endpoint.state.EndpointIdentifier;
 import agent.endpoint.state.EndpointSnapshot;

@@ -7,7 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import agent.conductor.ConductorAgent;
 import agent.endpoint.state.EndpointIdentifier;
 import agent.endpoint.state.EndpointState;
-import agent.policy.PolicySnapshot;
+import agent.policy.repository.PolicySnapshot;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;

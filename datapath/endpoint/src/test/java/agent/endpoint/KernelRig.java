@@ -1,7 +1,7 @@
 package agent.endpoint;
 
-import agent.bindings.BpfLink;
-import agent.bindings.BpfProgram;
+import agent.bindings.bpf.BpfLink;
+import agent.bindings.bpf.BpfProgram;
 import agent.conductor.Repairs;
 import agent.datapath.manager.DatapathManager;
 import agent.datapath.manager.spec.DatapathContext;

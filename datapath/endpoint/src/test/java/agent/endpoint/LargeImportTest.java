@@ -10,7 +10,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import agent.endpoint.state.EndpointIdentifier;
 import agent.endpoint.state.EndpointSnapshot;
 import agent.maps.layout.PolicyDirection;
-import agent.policy.PolicySnapshot;
+import agent.policy.repository.PolicySnapshot;
 import agent.policy.spec.RuleSpec;
 import agent.types.IpAddress;
 import agent.types.OperationException;

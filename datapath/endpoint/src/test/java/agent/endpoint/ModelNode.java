@@ -1,6 +1,6 @@
 package agent.endpoint;
 
-import agent.bindings.BpfProgram;
+import agent.bindings.bpf.BpfProgram;
 import agent.datapath.manager.spec.IpcacheEntry;
 import agent.datapath.manager.spec.IpcacheProxy.IpcacheChange;
 import agent.endpoint.model.ModelFrames;

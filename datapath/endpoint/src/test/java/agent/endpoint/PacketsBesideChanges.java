@@ -1,7 +1,7 @@
 package agent.endpoint;
 
-import agent.bindings.BpfProgram;
-import agent.bindings.ProgramTestRun;
+import agent.bindings.bpf.BpfProgram;
+import agent.bindings.bpf.ProgramTestRun;
 import agent.endpoint.model.ModelPacket;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;

@@ -11,11 +11,11 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.endpoint.state.EndpointState;
 import agent.maps.layout.PolicyDirection;
-import agent.policy.CommittedRules;
 import agent.policy.PolicyChange;
-import agent.policy.PolicySnapshot;
-import agent.policy.PolicyState;
-import agent.policy.Replacement;
+import agent.policy.repository.CommittedRules;
+import agent.policy.repository.PolicySnapshot;
+import agent.policy.repository.PolicyState;
+import agent.policy.repository.Replacement;
 import agent.policy.spec.RuleSpec;
 import agent.types.IpAddress;
 import agent.types.OperationException;

@@ -1,7 +1,7 @@
 package agent.endpoint;
 
-import agent.bindings.BpfProgram;
-import agent.bindings.ProgramTestRun;
+import agent.bindings.bpf.BpfProgram;
+import agent.bindings.bpf.ProgramTestRun;
 import agent.datapath.manager.DatapathManager;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.EntryBuffer;

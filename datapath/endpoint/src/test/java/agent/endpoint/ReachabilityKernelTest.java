@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.bindings.BpfLink;
+import agent.bindings.bpf.BpfLink;
 import agent.endpoint.state.DatapathConfiguration;
 import agent.endpoint.state.EndpointHealth;
 import agent.endpoint.state.EndpointHealth.HealthLevel;

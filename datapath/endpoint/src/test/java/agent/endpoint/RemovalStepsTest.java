@@ -7,7 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import agent.endpoint.state.EndpointIdentifier;
 import agent.endpoint.state.EndpointState;
 import agent.identity.DelayedIdentityAllocator;
-import agent.policy.PolicySnapshot;
+import agent.policy.repository.PolicySnapshot;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;

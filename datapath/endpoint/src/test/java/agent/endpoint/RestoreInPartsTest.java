@@ -14,7 +14,7 @@ import agent.endpoint.state.EndpointIdentifier;
 import agent.endpoint.state.EndpointSnapshot;
 import agent.endpoint.state.EndpointState;
 import agent.maps.layout.PolicyDirection;
-import agent.policy.PolicySnapshot;
+import agent.policy.repository.PolicySnapshot;
 import agent.types.IpAddress;
 import agent.types.Prefix;
 import java.time.Duration;

@@ -2,7 +2,7 @@ package agent.node;
 
 import agent.bindings.BindingsException;
 import agent.bindings.Errno;
-import agent.bindings.NetlinkException;
+import agent.bindings.net.NetlinkException;
 import agent.node.netfilter.NftablesRules;
 import agent.node.netlink.ChainMessage;
 import agent.node.netlink.IpsecNetlink;

@@ -1,9 +1,9 @@
 package agent.node;
 
 import agent.bindings.Errno;
-import agent.bindings.NetlinkException;
-import agent.bindings.NetlinkMessageFlyweight;
-import agent.bindings.NetlinkSocket;
+import agent.bindings.net.NetlinkException;
+import agent.bindings.net.NetlinkMessageFlyweight;
+import agent.bindings.net.NetlinkSocket;
 import agent.node.netlink.AddressMessage;
 import agent.node.netlink.LinkMessage;
 import agent.node.netlink.RouteMessage;

@@ -1,8 +1,8 @@
 package agent.node;
 
 import agent.bindings.Errno;
-import agent.bindings.NetlinkRequest;
-import agent.bindings.NetlinkSocket;
+import agent.bindings.net.NetlinkRequest;
+import agent.bindings.net.NetlinkSocket;
 import agent.node.NodeStore.NodeRecord;
 import agent.node.netlink.AddressMessage;
 import agent.node.netlink.LinkMessage;

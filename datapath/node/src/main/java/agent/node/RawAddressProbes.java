@@ -1,7 +1,7 @@
 package agent.node;
 
-import agent.bindings.Icmpv6Socket;
-import agent.bindings.PacketSocket;
+import agent.bindings.net.Icmpv6Socket;
+import agent.bindings.net.PacketSocket;
 import agent.types.IpAddress;
 import agent.types.MacAddress;
 import java.nio.ByteBuffer;

@@ -1,9 +1,9 @@
 package agent.node;
 
 import agent.bindings.Errno;
-import agent.bindings.NetlinkException;
-import agent.bindings.NetlinkRequest;
-import agent.bindings.NetlinkSocket;
+import agent.bindings.net.NetlinkException;
+import agent.bindings.net.NetlinkRequest;
+import agent.bindings.net.NetlinkSocket;
 import agent.node.netlink.RouteMessage;
 import agent.node.netlink.RouteNetlink;
 import java.util.ArrayList;

@@ -1,6 +1,6 @@
 package agent.node;
 
-import agent.bindings.NetlinkSocket;
+import agent.bindings.net.NetlinkSocket;
 import agent.node.netlink.LinkMessage;
 import agent.node.netlink.RouteNetlink;
 import java.util.ArrayList;

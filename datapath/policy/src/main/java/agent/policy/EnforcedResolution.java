@@ -1,6 +1,13 @@
 package agent.policy;
 
 import agent.identity.Identity;
+import agent.policy.reference.SelectorCache;
+import agent.policy.repository.PolicyRepository;
+import agent.policy.resolve.AllowLocalhost;
+import agent.policy.resolve.EnforcementMode;
+import agent.policy.resolve.MergedPolicy;
+import agent.policy.resolve.PolicyResolver;
+import agent.policy.resolve.ResolvedPolicy;
 import agent.policy.spec.NamedPort;
 import agent.types.Refusal;
 import java.util.HashSet;

@@ -1,5 +1,10 @@
 package agent.policy;
 
+import agent.policy.read.RuleReader;
+import agent.policy.repository.PolicyLimits;
+import agent.policy.repository.PolicyRepository;
+import agent.policy.repository.Replacement;
+import agent.policy.rule.Rule;
 import agent.policy.spec.RuleSpec;
 import agent.types.EntrySource;
 import agent.types.Refusal;

@@ -1,5 +1,8 @@
 package agent.policy;
 
+import agent.policy.repository.CommittedRules;
+import agent.policy.repository.PolicyRepository;
+import agent.policy.repository.PolicySnapshot;
 import java.util.List;
 import java.util.function.Supplier;
 

@@ -2,6 +2,8 @@ package agent.policy;
 
 import agent.policy.request.Expression;
 import agent.policy.request.RequestPolicies;
+import agent.policy.resolve.ResolvedPolicy;
+import agent.policy.resolve.ResolvedPolicyCodec;
 import java.io.DataInput;
 import java.io.IOException;
 import java.util.Collection;

@@ -1,6 +1,7 @@
 package agent.policy;
 
 import agent.policy.request.RequestPolicies;
+import agent.policy.resolve.ResolvedPolicy;
 import java.util.Map;
 
 /** The rules of requests in force, for questions and for those who keep a copy. */

@@ -1,6 +1,8 @@
 package agent.policy;
 
 import agent.datapath.manager.spec.PolicyDelta;
+import agent.policy.reference.OutsideChanges;
+import agent.policy.resolve.ResolvedPolicy;
 import agent.types.Refusal;
 import java.util.ArrayList;
 import java.util.List;

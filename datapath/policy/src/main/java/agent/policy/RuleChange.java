@@ -1,6 +1,11 @@
 package agent.policy;
 
 import agent.policy.PolicyUpdate.EndpointPolicyChange;
+import agent.policy.repository.CurrentRules;
+import agent.policy.repository.PolicyRepository;
+import agent.policy.resolve.PreparedPolicy;
+import agent.policy.rule.PeerSelector;
+import agent.policy.rule.Rule;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Collections;

@@ -1,6 +1,8 @@
 package agent.policy;
 
 import agent.conductor.Work.Progress;
+import agent.policy.repository.PolicyRepository;
+import agent.policy.rule.PeerSelector;
 import agent.types.OperationException;
 import agent.types.Refusal;
 import java.util.ArrayDeque;

@@ -1,6 +1,19 @@
 package agent.policy;
 
 import agent.identity.Identity;
+import agent.policy.reference.CidrReferences;
+import agent.policy.reference.NameReferences;
+import agent.policy.reference.NamedAddresses;
+import agent.policy.reference.OutsidePrefixes;
+import agent.policy.reference.PeerNames;
+import agent.policy.reference.SelectorCache;
+import agent.policy.repository.PolicyRepository;
+import agent.policy.repository.PolicyState;
+import agent.policy.rule.FqdnSelector;
+import agent.policy.rule.NamedSelector;
+import agent.policy.rule.PeerSelector;
+import agent.policy.rule.Rule;
+import agent.policy.rule.ServiceSelector;
 import agent.types.Prefix;
 import agent.types.Refusal;
 import agent.types.ServiceName;

@@ -1,6 +1,9 @@
 package agent.policy;
 
 import agent.identity.CidrIdentityAllocator;
+import agent.policy.reference.OutsidePrefixes;
+import agent.policy.resolve.DirectionSummary;
+import agent.policy.resolve.ResolvedPolicy;
 import agent.types.OperationException;
 import agent.types.Prefix;
 import java.util.ArrayList;

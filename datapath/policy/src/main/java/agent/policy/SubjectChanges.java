@@ -1,6 +1,10 @@
 package agent.policy;
 
 import agent.policy.PolicyUpdate.EndpointPolicyChange;
+import agent.policy.repository.PolicyRepository;
+import agent.policy.resolve.DecisionTrace;
+import agent.policy.resolve.PreparedPolicy;
+import agent.policy.resolve.ResolvedPolicy;
 import agent.types.Refusal;
 import java.util.ArrayList;
 import java.util.Collection;

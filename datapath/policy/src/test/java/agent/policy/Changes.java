@@ -1,11 +1,12 @@
 package agent.policy;
 
+import agent.policy.repository.Replacement;
 import agent.policy.spec.RuleSpec;
 import java.util.List;
 import java.util.Optional;
 
 /** Changes of rules that are committed alone, and carried out at once. */
-final class Changes {
+public final class Changes {
   private Changes() {}
 
   /** Publishes all of an update to the judges of requests, and returns it. */
@@ -16,11 +17,12 @@ final class Changes {
     return update;
   }
 
-  static PolicyUpdate add(PolicyEngine engine, List<RuleSpec> rules, boolean replaceSameLabels) {
+  public static PolicyUpdate add(
+      PolicyEngine engine, List<RuleSpec> rules, boolean replaceSameLabels) {
     return commit(engine, PolicyChange.add(rules, Replacement.of(replaceSameLabels, List.of())));
   }
 
-  static PolicyUpdate delete(PolicyEngine engine, List<String> labels) {
+  public static PolicyUpdate delete(PolicyEngine engine, List<String> labels) {
     return commit(engine, PolicyChange.delete(labels));
   }
 

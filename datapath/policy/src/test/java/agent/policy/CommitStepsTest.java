@@ -15,6 +15,8 @@ import agent.conductor.Work.Progress;
 import agent.identity.Identity;
 import agent.identity.LabelSet;
 import agent.identity.LocalIdentityAllocator;
+import agent.policy.repository.PolicyState;
+import agent.policy.repository.Replacement;
 import agent.policy.spec.RuleSpec;
 import java.util.ArrayList;
 import java.util.List;

@@ -18,6 +18,7 @@ import agent.identity.Identity;
 import agent.identity.LabelSet;
 import agent.identity.LocalCidrIdentityAllocator;
 import agent.identity.LocalIdentityAllocator;
+import agent.policy.repository.PolicyStore;
 import agent.policy.spec.RuleSpec;
 import agent.policy.spec.SelectorSpec;
 import agent.types.IpAddress;

@@ -1,5 +1,7 @@
 package agent.policy;
 
+import agent.policy.repository.PolicyState;
+import agent.policy.repository.PolicyStore;
 import agent.types.OperationException;
 import java.util.Optional;
 import java.util.function.Consumer;

@@ -28,6 +28,8 @@ import agent.policy.spec.PeerRuleSpec;
 import agent.policy.spec.PeerRuleSpec.PortSpec;
 import agent.policy.spec.RuleSpec;
 import agent.policy.spec.SelectorSpec;
+import agent.policy.trace.PolicyQuery;
+import agent.policy.trace.PolicyTrace;
 import agent.types.Refusal;
 import java.util.ArrayList;
 import java.util.List;

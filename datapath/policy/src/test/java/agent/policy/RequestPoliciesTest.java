@@ -34,6 +34,8 @@ import agent.policy.request.HttpVerdict.Action;
 import agent.policy.request.HttpVerdict.HeaderChange;
 import agent.policy.request.PolicyRedirect;
 import agent.policy.request.RequestPolicies;
+import agent.policy.resolve.AllowLocalhost;
+import agent.policy.resolve.EnforcementMode;
 import agent.policy.spec.PeerRuleSpec;
 import agent.policy.spec.PeerRuleSpec.PortSpec;
 import agent.policy.spec.RequestRuleSpec;

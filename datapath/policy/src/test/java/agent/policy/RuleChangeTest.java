@@ -17,6 +17,11 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.identity.LabelSet;
 import agent.identity.LocalIdentityAllocator;
+import agent.policy.repository.PolicyLimits;
+import agent.policy.repository.PolicySnapshot;
+import agent.policy.repository.PolicyState;
+import agent.policy.repository.PolicyStore;
+import agent.policy.repository.Replacement;
 import agent.policy.spec.RuleSpec;
 import agent.policy.spec.RuleSpec.LabelSpec;
 import agent.policy.spec.SelectorSpec;

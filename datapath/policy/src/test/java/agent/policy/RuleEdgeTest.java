@@ -13,6 +13,7 @@ import agent.identity.LabelSet;
 import agent.identity.LocalIdentityAllocator;
 import agent.maps.layout.PolicyDirection;
 import agent.maps.layout.PolicyPrefix;
+import agent.policy.resolve.EnforcementMode;
 import agent.policy.spec.PeerRuleSpec;
 import agent.policy.spec.PeerRuleSpec.CidrSetSpec;
 import agent.policy.spec.PeerRuleSpec.IcmpFieldSpec;

@@ -19,28 +19,28 @@ import java.util.List;
 import java.util.Map;
 
 /** Factories of rules for tests. */
-final class RuleSpecs {
+public final class RuleSpecs {
   private RuleSpecs() {}
 
   /** Returns the selector of those with one label. */
-  static SelectorSpec labels(String key, String value) {
+  public static SelectorSpec labels(String key, String value) {
     return new SelectorSpec(Map.of(key, value), null);
   }
 
   /** Returns an element whose peers are endpoints. */
-  static PeerRuleSpec endpoints(SelectorSpec... peers) {
+  public static PeerRuleSpec endpoints(SelectorSpec... peers) {
     return new PeerRuleSpec(List.of(peers), null, null, null, null, null, null, null, null, null);
   }
 
-  static PeerRuleSpec requires(SelectorSpec... peers) {
+  public static PeerRuleSpec requires(SelectorSpec... peers) {
     return new PeerRuleSpec(null, List.of(peers), null, null, null, null, null, null, null, null);
   }
 
-  static PeerRuleSpec cidrs(String... cidrs) {
+  public static PeerRuleSpec cidrs(String... cidrs) {
     return new PeerRuleSpec(null, null, List.of(cidrs), null, null, null, null, null, null, null);
   }
 
-  static PeerRuleSpec cidrSet(String cidr, String... except) {
+  public static PeerRuleSpec cidrSet(String cidr, String... except) {
     return new PeerRuleSpec(
         null,
         null,
@@ -55,7 +55,7 @@ final class RuleSpecs {
   }
 
   /** Patterns are those with a star. */
-  static PeerRuleSpec fqdns(String... names) {
+  public static PeerRuleSpec fqdns(String... names) {
     return new PeerRuleSpec(
         null,
         null,
@@ -70,7 +70,7 @@ final class RuleSpecs {
   }
 
   /** Services of a namespace by their names. */
-  static PeerRuleSpec services(String namespace, String... names) {
+  public static PeerRuleSpec services(String namespace, String... names) {
     return new PeerRuleSpec(
         null,
         null,
@@ -88,13 +88,13 @@ final class RuleSpecs {
     return text.indexOf('*') < 0 ? new FqdnSpec(text, null) : new FqdnSpec(null, text);
   }
 
-  static PeerRuleSpec entities(String... entities) {
+  public static PeerRuleSpec entities(String... entities) {
     return new PeerRuleSpec(
         null, null, null, null, List.of(entities), null, null, null, null, null);
   }
 
   /** Returns an element with ports. */
-  static PeerRuleSpec on(PeerRuleSpec peers, PortSpec... ports) {
+  public static PeerRuleSpec on(PeerRuleSpec peers, PortSpec... ports) {
     return new PeerRuleSpec(
         peers.endpoints(),
         peers.requires(),
@@ -108,7 +108,7 @@ final class RuleSpecs {
         peers.services());
   }
 
-  static PeerRuleSpec on(PeerRuleSpec peers, IcmpRuleSpec icmp) {
+  public static PeerRuleSpec on(PeerRuleSpec peers, IcmpRuleSpec icmp) {
     return new PeerRuleSpec(
         peers.endpoints(),
         peers.requires(),
@@ -123,7 +123,7 @@ final class RuleSpecs {
   }
 
   /** Ports on which only some requests may pass. */
-  static PeerRuleSpec on(PeerRuleSpec peers, RequestRuleSpec rules, PortSpec... ports) {
+  public static PeerRuleSpec on(PeerRuleSpec peers, RequestRuleSpec rules, PortSpec... ports) {
     return new PeerRuleSpec(
         peers.endpoints(),
         peers.requires(),
@@ -138,34 +138,34 @@ final class RuleSpecs {
   }
 
   /** Requests by method and path. */
-  static RequestRuleSpec http(String method, String path) {
+  public static RequestRuleSpec http(String method, String path) {
     return new RequestRuleSpec(List.of(new HttpSpec(method, path, null, null, null)), null);
   }
 
   /** Patterns are those with a star. */
-  static RequestRuleSpec dns(String... names) {
+  public static RequestRuleSpec dns(String... names) {
     return new RequestRuleSpec(null, Arrays.stream(names).map(RuleSpecs::fqdn).toList());
   }
 
   /** Returns a port of UDP. */
-  static PortSpec udp(int port) {
+  public static PortSpec udp(int port) {
     return new PortSpec(Integer.toString(port), null, "UDP");
   }
 
-  static PortSpec tcp(int port) {
+  public static PortSpec tcp(int port) {
     return new PortSpec(Integer.toString(port), null, "TCP");
   }
 
   /** Returns a rule of what may reach endpoints. */
-  static RuleSpec ingress(SelectorSpec subject, PeerRuleSpec... elements) {
+  public static RuleSpec ingress(SelectorSpec subject, PeerRuleSpec... elements) {
     return new RuleSpec(subject, List.of(elements), null, null, null, null, null);
   }
 
-  static RuleSpec egress(SelectorSpec subject, PeerRuleSpec... elements) {
+  public static RuleSpec egress(SelectorSpec subject, PeerRuleSpec... elements) {
     return new RuleSpec(subject, null, List.of(elements), null, null, null, null);
   }
 
-  static RuleSpec ingressDeny(SelectorSpec subject, PeerRuleSpec... elements) {
+  public static RuleSpec ingressDeny(SelectorSpec subject, PeerRuleSpec... elements) {
     return new RuleSpec(subject, null, null, List.of(elements), null, null, null);
   }
 
@@ -173,7 +173,7 @@ final class RuleSpecs {
     return new RuleSpec(subject, null, null, null, List.of(elements), null, null);
   }
 
-  static RuleSpec named(RuleSpec rule, String key, String value) {
+  public static RuleSpec named(RuleSpec rule, String key, String value) {
     return new RuleSpec(
         rule.endpointSelector(),
         rule.ingress(),

@@ -24,6 +24,8 @@ import agent.identity.LocalIdentityAllocator;
 import agent.maps.layout.PolicyDirection;
 import agent.policy.spec.RuleSpec;
 import agent.policy.spec.SelectorSpec;
+import agent.policy.trace.PolicyQuery;
+import agent.policy.trace.PolicyTrace;
 import agent.types.IpAddress;
 import agent.types.OperationException;
 import agent.types.Prefix;

@@ -1,7 +1,7 @@
 package agent.reconcile;
 
-import agent.bindings.MapFlag;
-import agent.bindings.MapType;
+import agent.bindings.bpf.MapFlag;
+import agent.bindings.bpf.MapType;
 import agent.maps.kernel.BatchWriter;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.EntryBuffer;

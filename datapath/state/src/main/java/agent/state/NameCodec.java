@@ -2,7 +2,7 @@ package agent.state;
 
 import agent.dns.NameLookup;
 import agent.dns.NameLookup.Source;
-import agent.policy.NamePattern;
+import agent.policy.rule.NamePattern;
 import agent.types.IpAddress;
 import agent.types.Refusal;
 import java.time.Instant;

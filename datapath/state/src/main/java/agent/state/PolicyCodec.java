@@ -1,6 +1,6 @@
 package agent.state;
 
-import agent.policy.PolicyState;
+import agent.policy.repository.PolicyState;
 
 /** The codec of {@code policy/rules.json} and {@code policy/rules-copy.json}. */
 final class PolicyCodec implements Codec<PolicyState> {

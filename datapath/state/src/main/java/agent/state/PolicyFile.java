@@ -1,8 +1,8 @@
 package agent.state;
 
 import agent.conductor.Faults;
-import agent.policy.PolicyState;
-import agent.policy.PolicyStore;
+import agent.policy.repository.PolicyState;
+import agent.policy.repository.PolicyStore;
 import agent.types.OperationException;
 import agent.types.Refusal;
 import agent.types.UnreadableStateException;

@@ -10,7 +10,7 @@ import agent.datapath.manager.spec.PrefilterList;
 import agent.endpoint.config.RuntimeOptionsStore.ChangedValue;
 import agent.endpoint.state.EndpointStore;
 import agent.node.NodeStore.NodeRecord;
-import agent.policy.PolicyState;
+import agent.policy.repository.PolicyState;
 import agent.types.Prefix;
 import agent.types.UnreadableStateException;
 import java.io.IOException;

@@ -11,7 +11,7 @@ import agent.dns.NameLookup;
 import agent.endpoint.config.RuntimeOptionsStore.ChangedValue;
 import agent.ipam.Lease;
 import agent.node.NodeStore.NodeRecord;
-import agent.policy.PolicyState;
+import agent.policy.repository.PolicyState;
 import agent.service.Frontend;
 import agent.service.Service;
 import agent.service.ServiceProtocol;

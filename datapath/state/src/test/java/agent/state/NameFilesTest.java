@@ -7,7 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import agent.conductor.ModuleHealth;
 import agent.dns.NameLookup;
 import agent.dns.NameLookup.Source;
-import agent.policy.PolicyState;
+import agent.policy.repository.PolicyState;
 import agent.policy.spec.PeerRuleSpec;
 import agent.policy.spec.PeerRuleSpec.FqdnSpec;
 import agent.policy.spec.RuleSpec;

@@ -8,7 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.conductor.Faults;
 import agent.conductor.ModuleHealth;
-import agent.policy.PolicyState;
+import agent.policy.repository.PolicyState;
 import agent.types.Refusal;
 import agent.types.UnreadableStateException;
 import java.io.IOException;

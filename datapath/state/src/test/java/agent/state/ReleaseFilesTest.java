@@ -13,7 +13,7 @@ import agent.endpoint.state.ExternalIdentifiers;
 import agent.endpoint.state.WorkloadDescription;
 import agent.ipam.Lease;
 import agent.node.NodeStore.NodeRecord;
-import agent.policy.PolicyState;
+import agent.policy.repository.PolicyState;
 import agent.policy.spec.PeerRuleSpec;
 import agent.policy.spec.PeerRuleSpec.CidrSetSpec;
 import agent.policy.spec.PeerRuleSpec.IcmpFieldSpec;

@@ -3,7 +3,7 @@ package agent.state;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.policy.PolicyState;
+import agent.policy.repository.PolicyState;
 import agent.policy.spec.PeerRuleSpec;
 import agent.policy.spec.PeerRuleSpec.FqdnSpec;
 import agent.policy.spec.PeerRuleSpec.ServiceSpec;

@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.policy.PolicyState;
+import agent.policy.repository.PolicyState;
 import agent.policy.spec.PeerRuleSpec;
 import agent.policy.spec.RuleSpec;
 import agent.policy.spec.SelectorSpec;

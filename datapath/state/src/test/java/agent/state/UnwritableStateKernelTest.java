@@ -10,7 +10,7 @@ import agent.datapath.manager.spec.PrefilterList;
 import agent.endpoint.state.EndpointRecord;
 import agent.ipam.Lease;
 import agent.node.NodeStore.NodeRecord;
-import agent.policy.PolicyState;
+import agent.policy.repository.PolicyState;
 import agent.policy.spec.RuleSpec;
 import agent.policy.spec.SelectorSpec;
 import agent.testkit.Commands;

@@ -3,8 +3,8 @@ package agent.maps.kernel;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 
 import agent.bindings.Errno;
-import agent.bindings.MapCalls;
-import agent.bindings.MapFlag;
+import agent.bindings.bpf.MapCalls;
+import agent.bindings.bpf.MapFlag;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import org.agrona.concurrent.UnsafeBuffer;

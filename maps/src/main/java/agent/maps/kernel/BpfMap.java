@@ -2,11 +2,11 @@ package agent.maps.kernel;
 
 import agent.bindings.Descriptors;
 import agent.bindings.Errno;
-import agent.bindings.LibBpf;
-import agent.bindings.MapCalls;
-import agent.bindings.MapDescription;
-import agent.bindings.MapFlag;
-import agent.bindings.MapType;
+import agent.bindings.bpf.LibBpf;
+import agent.bindings.bpf.MapCalls;
+import agent.bindings.bpf.MapDescription;
+import agent.bindings.bpf.MapFlag;
+import agent.bindings.bpf.MapType;
 import agent.maps.format.MapFormat;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
@@ -182,7 +182,7 @@ public final class BpfMap implements AutoCloseable {
   /**
    * Writes the entry and notifies the listener.
    *
-   * @param flags a constant of {@link agent.bindings.MapFlag}
+   * @param flags a constant of {@link agent.bindings.bpf.MapFlag}
    * @return 0 or a negative errno
    */
   public int update(EntryBuffer entry, long flags) {

@@ -1,8 +1,8 @@
 package agent.maps.kernel;
 
-import agent.bindings.MapFlag;
-import agent.bindings.MapSpec;
-import agent.bindings.MapType;
+import agent.bindings.bpf.MapFlag;
+import agent.bindings.bpf.MapSpec;
+import agent.bindings.bpf.MapType;
 import agent.maps.format.MapFormat;
 import agent.maps.format.MapFormats;
 

@@ -1,8 +1,8 @@
 package agent.maps.kernel;
 
-import agent.bindings.BpfObject;
-import agent.bindings.MapSpec;
-import agent.bindings.MapType;
+import agent.bindings.bpf.BpfObject;
+import agent.bindings.bpf.MapSpec;
+import agent.bindings.bpf.MapType;
 import agent.maps.format.MapFormats;
 import agent.maps.layout.PrefilterTable;
 import java.io.IOException;
@@ -24,7 +24,7 @@ public final class MapDefinitions {
    * @param objects names without file name extensions, such as {@code endpoint}
    * @throws IllegalStateException if an object is not on the class path, if two objects declare
    *     different maps of one name, or if {@link MapCatalog} lacks a declared map
-   * @throws agent.bindings.LoadException if libbpf cannot open an object
+   * @throws agent.bindings.bpf.LoadException if libbpf cannot open an object
    */
   public static MapDefinitions of(String... objects) {
     final MapDefinitions maps = new MapDefinitions();

@@ -1,6 +1,6 @@
 package agent.maps.kernel;
 
-import agent.bindings.MapSpec;
+import agent.bindings.bpf.MapSpec;
 import agent.maps.format.MapFormat;
 
 /**

@@ -1,6 +1,6 @@
 package agent.maps.kernel;
 
-import agent.bindings.MapFlag;
+import agent.bindings.bpf.MapFlag;
 import agent.maps.layout.PolicyEntryFlyweight;
 import agent.maps.layout.PolicyKeyFlyweight;
 

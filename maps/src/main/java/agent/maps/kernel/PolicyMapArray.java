@@ -1,6 +1,6 @@
 package agent.maps.kernel;
 
-import agent.bindings.MapFlag;
+import agent.bindings.bpf.MapFlag;
 
 /**
  * Typed access to the map {@code policies}, which maps endpoint ids to policy maps. Methods return

@@ -1,6 +1,6 @@
 package agent.maps.kernel;
 
-import agent.bindings.MapFlag;
+import agent.bindings.bpf.MapFlag;
 import java.nio.ByteOrder;
 import java.util.ArrayList;
 import java.util.HashSet;

@@ -1,6 +1,6 @@
 package agent.maps.mirror;
 
-import agent.bindings.MapType;
+import agent.bindings.bpf.MapType;
 import agent.maps.kernel.BpfMap;
 import java.util.Locale;
 

@@ -1,9 +1,9 @@
 package agent.maps.mirror;
 
-import agent.bindings.BpfFileSystem;
 import agent.bindings.Errno;
-import agent.bindings.MapDescription;
-import agent.bindings.MapType;
+import agent.bindings.bpf.BpfFileSystem;
+import agent.bindings.bpf.MapDescription;
+import agent.bindings.bpf.MapType;
 import agent.maps.format.MapFormat;
 import agent.maps.format.MapFormats;
 import agent.maps.kernel.BpfMap;

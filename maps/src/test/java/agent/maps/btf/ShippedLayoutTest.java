@@ -4,9 +4,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.bindings.MapFlag;
-import agent.bindings.MapSpec;
-import agent.bindings.MapType;
+import agent.bindings.bpf.MapFlag;
+import agent.bindings.bpf.MapSpec;
+import agent.bindings.bpf.MapType;
 import agent.maps.kernel.MapCatalog;
 import agent.maps.kernel.MapDefinition;
 import agent.maps.kernel.MapDefinitions;

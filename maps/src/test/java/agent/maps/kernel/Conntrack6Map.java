@@ -1,7 +1,7 @@
 package agent.maps.kernel;
 
 import agent.bindings.Errno;
-import agent.bindings.MapFlag;
+import agent.bindings.bpf.MapFlag;
 import agent.maps.layout.Conntrack6KeyFlyweight;
 import agent.maps.layout.ConntrackEntryFlyweight;
 

@@ -1,6 +1,6 @@
 package agent.maps.kernel;
 
-import agent.bindings.MapFlag;
+import agent.bindings.bpf.MapFlag;
 import agent.maps.layout.Ipcache4KeyFlyweight;
 import agent.maps.layout.Ipcache6KeyFlyweight;
 import agent.maps.layout.IpcacheEntryFlyweight;

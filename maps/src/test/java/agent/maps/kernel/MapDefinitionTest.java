@@ -5,9 +5,9 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertSame;
 
 import agent.bindings.Errno;
-import agent.bindings.MapFlag;
-import agent.bindings.MapSpec;
-import agent.bindings.MapType;
+import agent.bindings.bpf.MapFlag;
+import agent.bindings.bpf.MapSpec;
+import agent.bindings.bpf.MapType;
 import agent.maps.format.MapFormats;
 import agent.maps.layout.PrefilterTable;
 import java.util.Optional;

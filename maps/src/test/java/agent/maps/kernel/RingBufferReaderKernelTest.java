@@ -5,11 +5,11 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.bindings.BpfObject;
 import agent.bindings.EventPoll;
-import agent.bindings.MapCalls;
-import agent.bindings.MapDescription;
-import agent.bindings.ProgramTestRun;
+import agent.bindings.bpf.BpfObject;
+import agent.bindings.bpf.MapCalls;
+import agent.bindings.bpf.MapDescription;
+import agent.bindings.bpf.ProgramTestRun;
 import agent.testkit.HeapAllocation;
 import agent.testkit.KernelTest;
 import java.io.IOException;

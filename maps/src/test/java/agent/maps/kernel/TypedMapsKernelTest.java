@@ -5,10 +5,10 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.bindings.BpfFileSystem;
 import agent.bindings.Errno;
-import agent.bindings.MapDescription;
-import agent.bindings.MapType;
+import agent.bindings.bpf.BpfFileSystem;
+import agent.bindings.bpf.MapDescription;
+import agent.bindings.bpf.MapType;
 import agent.maps.layout.ConntrackFlag;
 import agent.maps.layout.InterfaceCellFlyweight;
 import agent.maps.layout.PolicyFlag;

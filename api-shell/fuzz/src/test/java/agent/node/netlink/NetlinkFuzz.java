@@ -1,7 +1,7 @@
 package agent.node.netlink;
 
-import agent.bindings.NetlinkException;
-import agent.bindings.NetlinkMessageFlyweight;
+import agent.bindings.net.NetlinkException;
+import agent.bindings.net.NetlinkMessageFlyweight;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Arrays;

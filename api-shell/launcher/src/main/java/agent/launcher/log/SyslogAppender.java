@@ -1,7 +1,7 @@
 package agent.launcher.log;
 
 import agent.bindings.BindingsException;
-import agent.bindings.UnixDatagrams;
+import agent.bindings.net.UnixDatagrams;
 import java.nio.charset.StandardCharsets;
 import java.time.Instant;
 import java.time.ZoneId;

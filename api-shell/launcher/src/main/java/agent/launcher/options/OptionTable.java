@@ -28,7 +28,7 @@ import agent.dns.NamesContext;
 import agent.dns.proxy.DnsProxyContext;
 import agent.l7proxy.HttpProxyContext;
 import agent.maps.layout.MapSize;
-import agent.policy.PolicyLimits;
+import agent.policy.repository.PolicyLimits;
 import agent.server.ApiContext;
 import agent.server.BodyLimits;
 import java.util.Collections;

@@ -14,7 +14,7 @@ import agent.node.NodeInventory;
 import agent.node.NodeInventory.SegmentSizes;
 import agent.node.NodeOptions;
 import agent.node.netfilter.MasqueradeGuard;
-import agent.policy.EnforcementMode;
+import agent.policy.resolve.EnforcementMode;
 import agent.server.handler.NodeEncoder;
 import agent.types.Prefix;
 import java.util.LinkedHashMap;

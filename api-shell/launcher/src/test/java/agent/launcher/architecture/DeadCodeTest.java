@@ -56,16 +56,16 @@ class DeadCodeTest {
   private static final Map<String, String> EXCEPTIONS =
       Map.ofEntries(
           Map.entry(
-              "agent.bindings.BpfLink.createTcx(BpfProgram, int, boolean)",
+              "agent.bindings.bpf.BpfLink.createTcx(BpfProgram, int, boolean)",
               "tests attach the programs of other tools with it"),
           Map.entry(
-              "agent.bindings.ProgramTestRun.receivedBy(int)",
+              "agent.bindings.bpf.ProgramTestRun.receivedBy(int)",
               "tests run a program on packets that the node forwards"),
           Map.entry(
-              "agent.bindings.ProgramTestRun.splitInto(int)",
+              "agent.bindings.bpf.ProgramTestRun.splitInto(int)",
               "tests run a program on packets that a device splits"),
           Map.entry(
-              "agent.bindings.ProgramTestRun.output()",
+              "agent.bindings.bpf.ProgramTestRun.output()",
               "tests read the packet that a program has left"),
           Map.entry(
               "agent.l7proxy.HttpProxy.descriptors()",

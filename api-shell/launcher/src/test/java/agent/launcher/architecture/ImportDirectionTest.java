@@ -15,7 +15,7 @@ import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.sli
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.bindings.EventPoll;
-import agent.bindings.ThreadScheduling;
+import agent.bindings.process.ThreadScheduling;
 import agent.conductor.ConductorAgent;
 import agent.conductor.Faults;
 import agent.conductor.ModuleHealth;
@@ -220,6 +220,9 @@ class ImportDirectionTest {
             java.lang.foreign.Linker.class,
             java.lang.foreign.SymbolLookup.class,
             java.lang.foreign.FunctionDescriptor.class)
+        .orShould()
+        .dependOnClassesThat()
+        .haveFullyQualifiedName("agent.bindings.LibC") // the rooms of the bindings share it
         .check(classes);
   }
 
@@ -245,7 +248,7 @@ class ImportDirectionTest {
         .resideOutsideOfPackages("agent.bindings..", "agent.maps..")
         .should()
         .dependOnClassesThat()
-        .haveFullyQualifiedName("agent.bindings.MapCalls")
+        .haveFullyQualifiedName("agent.bindings.bpf.MapCalls")
         .orShould()
         .dependOnClassesThat()
         .resideInAPackage("agent.bindings.libbpf..")

@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import agent.bindings.KernelFunctions;
+import agent.bindings.bpf.KernelFunctions;
 import agent.testkit.KernelTest;
 import agent.testkit.NetworkNamespace;
 import agent.testkit.TcpConnection;

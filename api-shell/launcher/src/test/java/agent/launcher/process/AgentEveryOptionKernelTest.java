@@ -3,7 +3,7 @@ package agent.launcher.process;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.bindings.LibBpf;
+import agent.bindings.bpf.LibBpf;
 import agent.conntrack.EndpointShares;
 import agent.testkit.Commands;
 import agent.testkit.KernelTest;

@@ -3,10 +3,10 @@ package agent.launcher.process;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.bindings.BpfFileSystem;
-import agent.bindings.BpfLink;
-import agent.bindings.BpfObject;
-import agent.bindings.XdpMode;
+import agent.bindings.bpf.BpfFileSystem;
+import agent.bindings.bpf.BpfLink;
+import agent.bindings.bpf.BpfObject;
+import agent.bindings.bpf.XdpMode;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.EntryBuffer;
 import agent.maps.kernel.MapCursor;

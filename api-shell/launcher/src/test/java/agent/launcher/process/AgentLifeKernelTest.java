@@ -3,7 +3,7 @@ package agent.launcher.process;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.bindings.LibBpf;
+import agent.bindings.bpf.LibBpf;
 import agent.testkit.KernelTest;
 import agent.testkit.NetworkNamespace;
 import agent.testkit.VethPair;

@@ -4,10 +4,10 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.bindings.BpfFileSystem;
 import agent.bindings.Descriptors;
-import agent.bindings.MapDescription;
-import agent.bindings.MapFlag;
+import agent.bindings.bpf.BpfFileSystem;
+import agent.bindings.bpf.MapDescription;
+import agent.bindings.bpf.MapFlag;
 import agent.testkit.KernelTest;
 import agent.testkit.NetworkNamespace;
 import agent.testkit.TcpConnection;

@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.bindings.SocketHook;
+import agent.bindings.bpf.SocketHook;
 import agent.testkit.KernelTest;
 import agent.testkit.NetworkNamespace;
 import agent.testkit.TcpEchoServer;

@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.bindings.LibBpf;
+import agent.bindings.bpf.LibBpf;
 import agent.testkit.KernelTest;
 import java.io.IOException;
 import java.net.DatagramPacket;

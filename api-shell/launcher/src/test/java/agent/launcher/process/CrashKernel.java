@@ -1,11 +1,11 @@
 package agent.launcher.process;
 
-import agent.bindings.BpfFileSystem;
-import agent.bindings.BpfLink;
-import agent.bindings.BpfLink.LinkDescription;
-import agent.bindings.MapCalls;
-import agent.bindings.MapDescription;
-import agent.bindings.SocketHook;
+import agent.bindings.bpf.BpfFileSystem;
+import agent.bindings.bpf.BpfLink;
+import agent.bindings.bpf.BpfLink.LinkDescription;
+import agent.bindings.bpf.MapCalls;
+import agent.bindings.bpf.MapDescription;
+import agent.bindings.bpf.SocketHook;
 import agent.launcher.process.CrashApi.ShownEndpoint;
 import agent.launcher.process.CrashNode.CrashWorkload;
 import agent.maps.kernel.BpfMap;

@@ -2,7 +2,7 @@ package agent.launcher.process;
 
 import static org.junit.jupiter.api.Assertions.fail;
 
-import agent.bindings.SocketHook;
+import agent.bindings.bpf.SocketHook;
 import agent.launcher.process.CrashApi.ShownEndpoint;
 import agent.launcher.process.CrashClient.Trace;
 import agent.launcher.process.CrashNode.CrashWorkload;

@@ -1,14 +1,14 @@
 package agent.launcher.process;
 
 import agent.bindings.BindingsException;
-import agent.bindings.BpfFileSystem;
-import agent.bindings.BpfLink;
-import agent.bindings.BpfLink.LinkDescription;
 import agent.bindings.Descriptors;
 import agent.bindings.Errno;
-import agent.bindings.MapCalls;
-import agent.bindings.MapDescription;
-import agent.bindings.SocketHook;
+import agent.bindings.bpf.BpfFileSystem;
+import agent.bindings.bpf.BpfLink;
+import agent.bindings.bpf.BpfLink.LinkDescription;
+import agent.bindings.bpf.MapCalls;
+import agent.bindings.bpf.MapDescription;
+import agent.bindings.bpf.SocketHook;
 import agent.testkit.Commands;
 import java.io.IOException;
 import java.io.InputStream;

@@ -1,10 +1,10 @@
 package agent.launcher.process;
 
 import agent.bindings.BindingsException;
-import agent.bindings.BpfProgram;
 import agent.bindings.Descriptors;
-import agent.bindings.MapCalls;
-import agent.bindings.MapDescription;
+import agent.bindings.bpf.BpfProgram;
+import agent.bindings.bpf.MapCalls;
+import agent.bindings.bpf.MapDescription;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;

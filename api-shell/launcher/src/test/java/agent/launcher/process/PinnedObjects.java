@@ -1,11 +1,11 @@
 package agent.launcher.process;
 
-import agent.bindings.BpfFileSystem;
-import agent.bindings.BpfLink;
-import agent.bindings.BpfLink.LinkDescription;
 import agent.bindings.Descriptors;
 import agent.bindings.Errno;
-import agent.bindings.MapDescription;
+import agent.bindings.bpf.BpfFileSystem;
+import agent.bindings.bpf.BpfLink;
+import agent.bindings.bpf.BpfLink.LinkDescription;
+import agent.bindings.bpf.MapDescription;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;

@@ -1,17 +1,17 @@
 package agent.launcher.process;
 
 import agent.bindings.BindingsException;
-import agent.bindings.BpfFileSystem;
-import agent.bindings.BpfLink;
-import agent.bindings.BpfObject;
-import agent.bindings.BpfProgram;
 import agent.bindings.Descriptors;
-import agent.bindings.MapCalls;
-import agent.bindings.MapFlag;
-import agent.bindings.MapSpec;
-import agent.bindings.NetworkDevice;
-import agent.bindings.SocketHook;
-import agent.bindings.XdpMode;
+import agent.bindings.bpf.BpfFileSystem;
+import agent.bindings.bpf.BpfLink;
+import agent.bindings.bpf.BpfObject;
+import agent.bindings.bpf.BpfProgram;
+import agent.bindings.bpf.MapCalls;
+import agent.bindings.bpf.MapFlag;
+import agent.bindings.bpf.MapSpec;
+import agent.bindings.bpf.SocketHook;
+import agent.bindings.bpf.XdpMode;
+import agent.bindings.net.NetworkDevice;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;

@@ -1,13 +1,13 @@
 package agent.launcher.process;
 
 import agent.bindings.BindingsException;
-import agent.bindings.BpfFileSystem;
-import agent.bindings.BpfObject;
 import agent.bindings.Errno;
-import agent.bindings.LibBpf;
-import agent.bindings.MapCalls;
-import agent.bindings.MapDescription;
-import agent.bindings.ProcessAttributes;
+import agent.bindings.bpf.BpfFileSystem;
+import agent.bindings.bpf.BpfObject;
+import agent.bindings.bpf.LibBpf;
+import agent.bindings.bpf.MapCalls;
+import agent.bindings.bpf.MapDescription;
+import agent.bindings.process.ProcessAttributes;
 import agent.datapath.manager.spec.RedirectProxy;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.EntryBuffer;

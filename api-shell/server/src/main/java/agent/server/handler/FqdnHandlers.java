@@ -6,7 +6,7 @@ import agent.dns.NameLookup;
 import agent.dns.Names;
 import agent.endpoint.Endpoints;
 import agent.endpoint.state.EndpointIdentifier;
-import agent.policy.NamePattern;
+import agent.policy.rule.NamePattern;
 import agent.server.Answer;
 import agent.server.ApiHandler;
 import agent.server.ApiRequest;

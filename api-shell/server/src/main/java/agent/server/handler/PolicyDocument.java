@@ -1,7 +1,7 @@
 package agent.server.handler;
 
 import agent.endpoint.PolicyService;
-import agent.policy.PolicySnapshot;
+import agent.policy.repository.PolicySnapshot;
 import agent.policy.spec.RuleSpec;
 import agent.server.Answer;
 import agent.server.AnswerBudget;

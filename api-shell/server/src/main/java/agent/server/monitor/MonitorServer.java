@@ -1,7 +1,7 @@
 package agent.server.monitor;
 
 import agent.bindings.BindingsException;
-import agent.bindings.PeerCredentials;
+import agent.bindings.net.PeerCredentials;
 import agent.datapath.manager.spec.DatapathEvents;
 import agent.maps.layout.DropReason;
 import agent.maps.layout.MetricsDirection;

@@ -1,6 +1,6 @@
 package agent.server.monitor;
 
-import agent.policy.CommittedRules;
+import agent.policy.repository.CommittedRules;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;

@@ -1,6 +1,6 @@
 package agent.server.socket;
 
-import agent.bindings.PeerCredentials;
+import agent.bindings.net.PeerCredentials;
 
 /**
  * Who has a share of the API: a process, or all processes of a PID namespace in which this process

@@ -2,8 +2,8 @@ package agent.server.socket;
 
 import agent.bindings.BindingsException;
 import agent.bindings.Errno;
-import agent.bindings.ListenerProbe;
-import agent.bindings.PeerCredentials;
+import agent.bindings.net.ListenerProbe;
+import agent.bindings.net.PeerCredentials;
 import agent.types.AlreadyInUseException;
 import agent.types.IoFailure;
 import java.io.IOException;

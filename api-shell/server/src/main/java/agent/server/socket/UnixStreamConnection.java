@@ -1,7 +1,7 @@
 package agent.server.socket;
 
 import agent.bindings.Descriptors;
-import agent.bindings.PeerCredentials;
+import agent.bindings.net.PeerCredentials;
 import java.io.IOException;
 import java.net.SocketAddress;
 import java.nio.channels.SocketChannel;

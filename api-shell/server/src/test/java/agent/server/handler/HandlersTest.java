@@ -37,7 +37,7 @@ import agent.maps.kernel.MapRegistry;
 import agent.maps.layout.ServiceForwarding;
 import agent.maps.mirror.MapMirrors;
 import agent.policy.PolicyChange;
-import agent.policy.Replacement;
+import agent.policy.repository.Replacement;
 import agent.policy.spec.RuleSpec;
 import agent.policy.spec.SelectorSpec;
 import agent.server.ApiHandler;

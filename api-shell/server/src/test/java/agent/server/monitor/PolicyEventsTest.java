@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.client.MonitorClient;
-import agent.policy.CommittedRules;
+import agent.policy.repository.CommittedRules;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.Set;

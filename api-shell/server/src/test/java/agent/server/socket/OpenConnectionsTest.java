@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.bindings.PeerCredentials;
+import agent.bindings.net.PeerCredentials;
 import agent.testkit.OtherThread;
 import java.io.IOException;
 import java.nio.ByteBuffer;

@@ -1,10 +1,10 @@
 package agent.domain.node;
 
 import agent.bindings.BindingsException;
-import agent.bindings.DirectoryLock;
-import agent.bindings.ListenerProbe;
-import agent.bindings.NamespaceLock;
-import agent.bindings.PeerCredentials;
+import agent.bindings.net.ListenerProbe;
+import agent.bindings.net.NamespaceLock;
+import agent.bindings.net.PeerCredentials;
+import agent.bindings.process.DirectoryLock;
 import agent.datapath.manager.attach.Pins;
 import agent.types.AlreadyInUseException;
 import java.nio.file.Files;

@@ -1,6 +1,6 @@
 package agent.domain.proxy;
 
-import agent.bindings.PipeWriter;
+import agent.bindings.process.PipeWriter;
 import java.io.BufferedOutputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.DataOutput;

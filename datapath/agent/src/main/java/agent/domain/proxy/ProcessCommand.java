@@ -1,8 +1,8 @@
 package agent.domain.proxy;
 
 import agent.bindings.BindingsException;
-import agent.bindings.PipeWriter;
-import agent.bindings.ProcessAttributes;
+import agent.bindings.process.PipeWriter;
+import agent.bindings.process.ProcessAttributes;
 import java.io.File;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;

@@ -1,6 +1,6 @@
 package agent.domain.proxy;
 
-import agent.bindings.PipeWriter;
+import agent.bindings.process.PipeWriter;
 import agent.conductor.ThreadPriority;
 import agent.datapath.manager.spec.NodeRedirects;
 import agent.datapath.manager.spec.RedirectProxy;
@@ -12,8 +12,8 @@ import agent.dns.proxy.NameGate;
 import agent.l7proxy.RequestListener;
 import agent.maps.layout.RedirectKind;
 import agent.policy.PolicyFeed;
-import agent.policy.ResolvedPolicy;
-import agent.policy.ResolvedPolicyCodec;
+import agent.policy.resolve.ResolvedPolicy;
+import agent.policy.resolve.ResolvedPolicyCodec;
 import agent.types.IoFailure;
 import agent.types.IpAddress;
 import agent.types.OperationException;

@@ -1,8 +1,8 @@
 package agent.domain.proxy;
 
-import agent.bindings.LibBpf;
-import agent.bindings.PipeWriter;
-import agent.bindings.ProcessAttributes;
+import agent.bindings.bpf.LibBpf;
+import agent.bindings.process.PipeWriter;
+import agent.bindings.process.ProcessAttributes;
 import agent.conductor.ThreadPriority;
 import agent.datapath.manager.redirect.ProxyFilters;
 import agent.datapath.manager.redirect.RedirectLookups;

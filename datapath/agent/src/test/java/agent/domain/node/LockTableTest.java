@@ -2,7 +2,7 @@ package agent.domain.node;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import agent.bindings.DirectoryLock;
+import agent.bindings.process.DirectoryLock;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.OptionalLong;

@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertNotSame;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.bindings.PipeWriter;
+import agent.bindings.process.PipeWriter;
 import agent.testkit.OtherThread;
 import java.io.IOException;
 import java.nio.file.Path;

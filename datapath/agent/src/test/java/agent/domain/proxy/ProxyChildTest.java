@@ -14,7 +14,7 @@ import agent.dns.proxy.DnsObserver;
 import agent.l7proxy.RequestRecord;
 import agent.maps.layout.RedirectKind;
 import agent.policy.PolicyFeed;
-import agent.policy.ResolvedPolicy;
+import agent.policy.resolve.ResolvedPolicy;
 import agent.types.IpAddress;
 import agent.types.OperationException;
 import java.io.DataInput;

@@ -12,7 +12,7 @@ import agent.policy.PolicyCommit;
 import agent.policy.PolicyCommitting;
 import agent.policy.PolicyEngine;
 import agent.policy.PolicyUpdate;
-import agent.policy.ResolvedPolicy;
+import agent.policy.resolve.ResolvedPolicy;
 import agent.types.OperationException;
 import java.util.ArrayDeque;
 import java.util.HashMap;

@@ -2,7 +2,7 @@ package agent.endpoint.config;
 
 import agent.endpoint.state.EndpointOptions;
 import agent.endpoint.state.MutableOption;
-import agent.policy.EnforcementMode;
+import agent.policy.resolve.EnforcementMode;
 import agent.types.Refusal;
 import java.util.Collections;
 import java.util.LinkedHashMap;

@@ -8,7 +8,7 @@ import agent.identity.Identity;
 import agent.identity.LabelSet;
 import agent.maps.layout.EndpointOption;
 import agent.node.WorkloadRoutes.WorkloadRoute;
-import agent.policy.ResolvedPolicy;
+import agent.policy.resolve.ResolvedPolicy;
 import agent.types.IpAddress;
 import java.time.Instant;
 import java.util.ArrayList;

@@ -1,6 +1,6 @@
 package agent.endpoint.state;
 
-import agent.policy.DirectionSummary;
+import agent.policy.resolve.DirectionSummary;
 
 /**
  * The policy of an endpoint as the API returns it.

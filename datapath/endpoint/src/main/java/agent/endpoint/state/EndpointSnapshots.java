@@ -1,7 +1,7 @@
 package agent.endpoint.state;
 
 import agent.node.NodeAddressing;
-import agent.policy.ResolvedPolicy;
+import agent.policy.resolve.ResolvedPolicy;
 import java.util.List;
 import java.util.Map;
 

@@ -1,9 +1,9 @@
 package agent.datapath.manager;
 
-import agent.bindings.BpfObject;
 import agent.bindings.Errno;
-import agent.bindings.LibBpf;
-import agent.bindings.LoadException;
+import agent.bindings.bpf.BpfObject;
+import agent.bindings.bpf.LibBpf;
+import agent.bindings.bpf.LoadException;
 import agent.conductor.HealthBoard;
 import agent.conntrack.ConntrackCounters;
 import agent.conntrack.ConntrackGc;

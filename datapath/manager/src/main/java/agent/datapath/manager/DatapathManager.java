@@ -1,6 +1,6 @@
 package agent.datapath.manager;
 
-import agent.bindings.BpfObject;
+import agent.bindings.bpf.BpfObject;
 import agent.conductor.AgentThreads;
 import agent.conductor.HealthBoard;
 import agent.conductor.ParkingIdleStrategy;

@@ -1,8 +1,8 @@
 package agent.datapath.manager;
 
-import agent.bindings.BpfObject;
-import agent.bindings.LoadException;
-import agent.bindings.NetworkDevice;
+import agent.bindings.bpf.BpfObject;
+import agent.bindings.bpf.LoadException;
+import agent.bindings.net.NetworkDevice;
 import agent.conductor.ConductorAgent;
 import agent.conductor.StepSequence;
 import agent.datapath.manager.attach.AttachException;

@@ -2,9 +2,9 @@ package agent.datapath.manager;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import agent.bindings.BpfLink;
-import agent.bindings.BpfProgram;
-import agent.bindings.ProgramTestRun;
+import agent.bindings.bpf.BpfLink;
+import agent.bindings.bpf.BpfProgram;
+import agent.bindings.bpf.ProgramTestRun;
 import agent.testkit.IpPacket;
 import agent.testkit.Packets;
 import agent.types.IpAddress;

@@ -13,7 +13,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.bindings.BpfLink;
+import agent.bindings.bpf.BpfLink;
 import agent.conductor.Repairs.Kind;
 import agent.datapath.manager.spec.Balancing;
 import agent.datapath.manager.spec.DatapathContext;

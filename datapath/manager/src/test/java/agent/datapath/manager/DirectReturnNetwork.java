@@ -1,8 +1,8 @@
 package agent.datapath.manager;
 
-import agent.bindings.BpfLink;
-import agent.bindings.BpfObject;
-import agent.bindings.XdpMode;
+import agent.bindings.bpf.BpfLink;
+import agent.bindings.bpf.BpfObject;
+import agent.bindings.bpf.XdpMode;
 import agent.testkit.NetworkNamespace;
 import agent.testkit.TcpEchoServer;
 import agent.testkit.TestControlGroup;

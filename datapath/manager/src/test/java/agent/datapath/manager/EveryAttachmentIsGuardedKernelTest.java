@@ -3,11 +3,11 @@ package agent.datapath.manager;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.bindings.BpfLink;
-import agent.bindings.BpfLink.LinkDescription;
-import agent.bindings.BpfProgram;
-import agent.bindings.HookProbe;
-import agent.bindings.NetworkDevice;
+import agent.bindings.bpf.BpfLink;
+import agent.bindings.bpf.BpfLink.LinkDescription;
+import agent.bindings.bpf.BpfProgram;
+import agent.bindings.bpf.HookProbe;
+import agent.bindings.net.NetworkDevice;
 import agent.conductor.ModuleHealth.Level;
 import agent.conductor.Repairs.Kind;
 import agent.datapath.manager.spec.TcMode;

@@ -3,11 +3,11 @@ package agent.datapath.manager;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.bindings.BpfFileSystem;
-import agent.bindings.BpfObject;
-import agent.bindings.MapDescription;
-import agent.bindings.MapFlag;
-import agent.bindings.MapType;
+import agent.bindings.bpf.BpfFileSystem;
+import agent.bindings.bpf.BpfObject;
+import agent.bindings.bpf.MapDescription;
+import agent.bindings.bpf.MapFlag;
+import agent.bindings.bpf.MapType;
 import agent.datapath.manager.compile.ProgramFile;
 import agent.datapath.manager.spec.TcMode;
 import agent.maps.kernel.BpfMap;

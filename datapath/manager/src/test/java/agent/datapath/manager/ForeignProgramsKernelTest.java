@@ -5,11 +5,11 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.bindings.BpfLink;
-import agent.bindings.BpfObject;
-import agent.bindings.BpfProgram;
-import agent.bindings.BpfProgram.ProgramDescription;
-import agent.bindings.TcFilter;
+import agent.bindings.bpf.BpfLink;
+import agent.bindings.bpf.BpfObject;
+import agent.bindings.bpf.BpfProgram;
+import agent.bindings.bpf.BpfProgram.ProgramDescription;
+import agent.bindings.bpf.TcFilter;
 import agent.datapath.manager.spec.EndpointSpec;
 import agent.datapath.manager.spec.TcMode;
 import agent.testkit.KernelTest;

@@ -2,9 +2,9 @@ package agent.datapath.manager;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import agent.bindings.BpfObject;
-import agent.bindings.KernelFeatures;
-import agent.bindings.LibBpf;
+import agent.bindings.bpf.BpfObject;
+import agent.bindings.bpf.KernelFeatures;
+import agent.bindings.bpf.LibBpf;
 import agent.conductor.ModuleHealth.Level;
 import agent.conductor.Repairs;
 import agent.datapath.manager.attach.DeviceAttachments;

@@ -6,11 +6,11 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.bindings.BpfLink;
-import agent.bindings.BpfObject;
-import agent.bindings.BpfProgram;
-import agent.bindings.HookProbe;
-import agent.bindings.TcFilter;
+import agent.bindings.bpf.BpfLink;
+import agent.bindings.bpf.BpfObject;
+import agent.bindings.bpf.BpfProgram;
+import agent.bindings.bpf.HookProbe;
+import agent.bindings.bpf.TcFilter;
 import agent.conductor.ModuleHealth.Level;
 import agent.conductor.Repairs.Kind;
 import agent.datapath.manager.spec.EndpointFaults.Fault;

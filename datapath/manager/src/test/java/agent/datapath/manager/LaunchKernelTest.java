@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.bindings.BpfFileSystem;
+import agent.bindings.bpf.BpfFileSystem;
 import agent.conductor.ModuleHealth;
 import agent.datapath.manager.spec.EndpointAttachmentProxy;
 import agent.datapath.manager.spec.TcMode;

@@ -5,12 +5,12 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.bindings.BindingsException;
-import agent.bindings.BpfLink;
-import agent.bindings.BpfLink.LinkDescription;
-import agent.bindings.BpfProgram;
 import agent.bindings.Descriptors;
 import agent.bindings.Errno;
-import agent.bindings.MapCalls;
+import agent.bindings.bpf.BpfLink;
+import agent.bindings.bpf.BpfLink.LinkDescription;
+import agent.bindings.bpf.BpfProgram;
+import agent.bindings.bpf.MapCalls;
 import agent.datapath.manager.spec.EndpointSpec;
 import agent.datapath.manager.spec.TcMode;
 import agent.maps.kernel.BpfMap;

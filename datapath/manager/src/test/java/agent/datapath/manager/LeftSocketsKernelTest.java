@@ -8,8 +8,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import agent.bindings.Errno;
-import agent.bindings.KernelFunctions;
-import agent.bindings.ProcessSocket;
+import agent.bindings.bpf.KernelFunctions;
+import agent.bindings.process.ProcessSocket;
 import agent.conductor.ModuleHealth;
 import agent.conductor.ModuleHealth.Level;
 import agent.datapath.manager.spec.ServiceEntries;

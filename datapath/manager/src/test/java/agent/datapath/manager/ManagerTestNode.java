@@ -1,6 +1,6 @@
 package agent.datapath.manager;
 
-import agent.bindings.KernelFeatures;
+import agent.bindings.bpf.KernelFeatures;
 import agent.conductor.ModuleHealth;
 import agent.datapath.manager.spec.DatapathContext;
 import agent.datapath.manager.spec.EndpointSpec;

@@ -6,10 +6,10 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.bindings.BpfFileSystem;
 import agent.bindings.Descriptors;
-import agent.bindings.MapDescription;
-import agent.bindings.MapFlag;
+import agent.bindings.bpf.BpfFileSystem;
+import agent.bindings.bpf.MapDescription;
+import agent.bindings.bpf.MapFlag;
 import agent.conductor.ModuleHealth.Level;
 import agent.conductor.Repairs.Kind;
 import agent.datapath.manager.spec.EndpointFaults.Fault;

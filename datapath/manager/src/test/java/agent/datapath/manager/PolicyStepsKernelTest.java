@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.bindings.LibBpf;
+import agent.bindings.bpf.LibBpf;
 import agent.conductor.Repairs;
 import agent.datapath.manager.attach.Pins;
 import agent.datapath.manager.conductor.DatapathConductor;

@@ -2,7 +2,7 @@ package agent.datapath.manager;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import agent.bindings.MapFlag;
+import agent.bindings.bpf.MapFlag;
 import agent.datapath.manager.spec.RedirectedFlow;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.EntryBuffer;

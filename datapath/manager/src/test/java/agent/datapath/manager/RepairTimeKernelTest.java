@@ -3,10 +3,10 @@ package agent.datapath.manager;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.bindings.BpfFileSystem;
-import agent.bindings.BpfLink;
-import agent.bindings.BpfObject;
-import agent.bindings.KernelFeatures;
+import agent.bindings.bpf.BpfFileSystem;
+import agent.bindings.bpf.BpfLink;
+import agent.bindings.bpf.BpfObject;
+import agent.bindings.bpf.KernelFeatures;
 import agent.conductor.Repairs.Kind;
 import agent.datapath.manager.spec.Prefilter.PrefilterMode;
 import agent.maps.kernel.BpfMap;

@@ -3,7 +3,7 @@ package agent.datapath.manager;
 import static agent.datapath.manager.ManagerTestNode.await;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import agent.bindings.MapFlag;
+import agent.bindings.bpf.MapFlag;
 import agent.conductor.Repairs.Kind;
 import agent.datapath.manager.spec.ServiceEntries;
 import agent.maps.kernel.BpfMap;

@@ -6,8 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.bindings.BpfLink;
-import agent.bindings.SocketHook;
+import agent.bindings.bpf.BpfLink;
+import agent.bindings.bpf.SocketHook;
 import agent.conductor.ModuleHealth.Level;
 import agent.conductor.Repairs.Kind;
 import agent.datapath.manager.spec.ServiceEntries;

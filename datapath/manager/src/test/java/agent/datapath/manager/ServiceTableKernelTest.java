@@ -4,8 +4,8 @@ import static agent.datapath.manager.ManagerTestNode.await;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.bindings.MapDescription;
-import agent.bindings.MapFlag;
+import agent.bindings.bpf.MapDescription;
+import agent.bindings.bpf.MapFlag;
 import agent.datapath.manager.spec.ServiceEntries;
 import agent.datapath.manager.spec.ServiceEntries.Backend;
 import agent.maps.kernel.BpfMap;

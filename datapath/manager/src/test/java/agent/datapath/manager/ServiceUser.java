@@ -1,6 +1,6 @@
 package agent.datapath.manager;
 
-import agent.bindings.ProcessAttributes;
+import agent.bindings.process.ProcessAttributes;
 import agent.datapath.manager.spec.RedirectProxy;
 import java.io.IOException;
 import java.nio.ByteBuffer;

@@ -6,8 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.bindings.BpfObject;
-import agent.bindings.LibBpf;
+import agent.bindings.bpf.BpfObject;
+import agent.bindings.bpf.LibBpf;
 import agent.conductor.Repairs;
 import agent.datapath.manager.attach.Pins;
 import agent.datapath.manager.attach.SocketAttachments;

@@ -4,8 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.bindings.LibBpf;
-import agent.bindings.MapFlag;
+import agent.bindings.bpf.LibBpf;
+import agent.bindings.bpf.MapFlag;
 import agent.datapath.manager.spec.AddressUse;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.EntryBuffer;

@@ -2,7 +2,7 @@ package agent.node.netfilter;
 
 import agent.bindings.BindingsException;
 import agent.bindings.Errno;
-import agent.bindings.NetlinkException;
+import agent.bindings.net.NetlinkException;
 import agent.node.netfilter.MasqueradeGuard.Mode;
 import agent.node.netlink.ChainMessage;
 import agent.node.netlink.CounterMessage;

@@ -1,7 +1,7 @@
 package agent.node.netlink;
 
-import agent.bindings.NetlinkAttributeFlyweight;
-import agent.bindings.NetlinkException;
+import agent.bindings.net.NetlinkAttributeFlyweight;
+import agent.bindings.net.NetlinkException;
 import agent.types.IpAddress;
 import agent.types.MacAddress;
 import agent.types.Prefix;

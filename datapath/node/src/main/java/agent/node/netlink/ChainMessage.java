@@ -1,8 +1,8 @@
 package agent.node.netlink;
 
-import agent.bindings.NetlinkAttributeFlyweight;
-import agent.bindings.NetlinkMessageFlyweight;
-import agent.bindings.NetlinkRequest;
+import agent.bindings.net.NetlinkAttributeFlyweight;
+import agent.bindings.net.NetlinkMessageFlyweight;
+import agent.bindings.net.NetlinkRequest;
 import java.util.Map;
 import java.util.Optional;
 
@@ -53,7 +53,7 @@ public record ChainMessage(
    * Decodes an answer.
    *
    * @return the chain, or empty for one without a hook and for a message of another type
-   * @throws agent.bindings.NetlinkException where the message is malformed
+   * @throws agent.bindings.net.NetlinkException where the message is malformed
    */
   static Optional<ChainMessage> decode(NetlinkMessageFlyweight message) {
     if (message.type() != NetfilterNetlink.messageType(NFT_MSG_NEWCHAIN)) {

@@ -1,8 +1,8 @@
 package agent.node.netlink;
 
-import agent.bindings.NetlinkAttributeFlyweight;
-import agent.bindings.NetlinkMessageFlyweight;
-import agent.bindings.NetlinkRequest;
+import agent.bindings.net.NetlinkAttributeFlyweight;
+import agent.bindings.net.NetlinkMessageFlyweight;
+import agent.bindings.net.NetlinkRequest;
 import java.nio.ByteBuffer;
 import java.util.Optional;
 
@@ -33,7 +33,7 @@ public record CounterMessage(String table, String name, long packets) {
    * Decodes an answer.
    *
    * @return the counter, or empty for another object and for a message of another type
-   * @throws agent.bindings.NetlinkException where the message is malformed
+   * @throws agent.bindings.net.NetlinkException where the message is malformed
    */
   static Optional<CounterMessage> decode(NetlinkMessageFlyweight message) {
     if (message.type() != NetfilterNetlink.messageType(NFT_MSG_NEWOBJ)) {

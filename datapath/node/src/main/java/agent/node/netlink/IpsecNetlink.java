@@ -1,10 +1,10 @@
 package agent.node.netlink;
 
 import agent.bindings.Errno;
-import agent.bindings.NetlinkException;
-import agent.bindings.NetlinkMessageFlyweight;
-import agent.bindings.NetlinkRequest;
-import agent.bindings.NetlinkSocket;
+import agent.bindings.net.NetlinkException;
+import agent.bindings.net.NetlinkMessageFlyweight;
+import agent.bindings.net.NetlinkRequest;
+import agent.bindings.net.NetlinkSocket;
 import java.util.Optional;
 
 /** The IPsec policies of the network namespace of the calling thread ({@code linux/xfrm.h}). */

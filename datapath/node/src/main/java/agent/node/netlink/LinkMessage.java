@@ -2,10 +2,10 @@ package agent.node.netlink;
 
 import static agent.node.netlink.AttributeValues.AF_UNSPEC;
 
-import agent.bindings.NetlinkAttributeFlyweight;
-import agent.bindings.NetlinkException;
-import agent.bindings.NetlinkMessageFlyweight;
-import agent.bindings.NetlinkRequest;
+import agent.bindings.net.NetlinkAttributeFlyweight;
+import agent.bindings.net.NetlinkException;
+import agent.bindings.net.NetlinkMessageFlyweight;
+import agent.bindings.net.NetlinkRequest;
 import agent.types.MacAddress;
 import java.util.Optional;
 

@@ -2,8 +2,8 @@ package agent.node.netlink;
 
 import static agent.node.netlink.AttributeValues.AF_UNSPEC;
 
-import agent.bindings.NetlinkAttributeFlyweight;
-import agent.bindings.NetlinkMessageFlyweight;
+import agent.bindings.net.NetlinkAttributeFlyweight;
+import agent.bindings.net.NetlinkMessageFlyweight;
 import java.util.Optional;
 
 /**

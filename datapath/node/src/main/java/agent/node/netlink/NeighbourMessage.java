@@ -1,9 +1,9 @@
 package agent.node.netlink;
 
-import agent.bindings.NetlinkAttributeFlyweight;
-import agent.bindings.NetlinkException;
-import agent.bindings.NetlinkMessageFlyweight;
-import agent.bindings.NetlinkRequest;
+import agent.bindings.net.NetlinkAttributeFlyweight;
+import agent.bindings.net.NetlinkException;
+import agent.bindings.net.NetlinkMessageFlyweight;
+import agent.bindings.net.NetlinkRequest;
 import agent.types.IpAddress;
 import agent.types.MacAddress;
 import java.util.Optional;

@@ -1,15 +1,15 @@
 package agent.node.netlink;
 
-import agent.bindings.NetlinkAttributeFlyweight;
-import agent.bindings.NetlinkMessageFlyweight;
-import agent.bindings.NetlinkRequest;
-import agent.bindings.NetlinkSocket;
+import agent.bindings.net.NetlinkAttributeFlyweight;
+import agent.bindings.net.NetlinkMessageFlyweight;
+import agent.bindings.net.NetlinkRequest;
+import agent.bindings.net.NetlinkSocket;
 import java.util.List;
 import java.util.Optional;
 
 /**
  * An nfnetlink session with nf_tables in the network namespace of the thread that opens it; only
- * that thread may use it. Every method throws {@link agent.bindings.NetlinkException} where the
+ * that thread may use it. Every method throws {@link agent.bindings.net.NetlinkException} where the
  * kernel refuses a request.
  */
 public final class NetfilterNetlink implements AutoCloseable {

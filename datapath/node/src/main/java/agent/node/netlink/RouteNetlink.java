@@ -1,9 +1,9 @@
 package agent.node.netlink;
 
 import agent.bindings.Errno;
-import agent.bindings.NetlinkException;
-import agent.bindings.NetlinkRequest;
-import agent.bindings.NetlinkSocket;
+import agent.bindings.net.NetlinkException;
+import agent.bindings.net.NetlinkRequest;
+import agent.bindings.net.NetlinkSocket;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Optional;

@@ -1,8 +1,8 @@
 package agent.node.netlink;
 
-import agent.bindings.NetlinkAttributeFlyweight;
-import agent.bindings.NetlinkMessageFlyweight;
-import agent.bindings.NetlinkRequest;
+import agent.bindings.net.NetlinkAttributeFlyweight;
+import agent.bindings.net.NetlinkMessageFlyweight;
+import agent.bindings.net.NetlinkRequest;
 import java.util.Optional;
 
 /**
@@ -52,7 +52,7 @@ public record RuleMessage(boolean ipv4, int priority, int table, boolean isPlain
    * Decodes an answer.
    *
    * @return the rule, or empty for a message of another type or family
-   * @throws agent.bindings.NetlinkException where the message is malformed
+   * @throws agent.bindings.net.NetlinkException where the message is malformed
    */
   static Optional<RuleMessage> decode(NetlinkMessageFlyweight message) {
     final int family = message.getByte(FAMILY_OFFSET);

@@ -6,8 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.bindings.NetlinkException;
-import agent.bindings.NetlinkMessageFlyweight;
+import agent.bindings.net.NetlinkException;
+import agent.bindings.net.NetlinkMessageFlyweight;
 import agent.types.IpAddress;
 import agent.types.MacAddress;
 import agent.types.Prefix;

@@ -4,8 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.bindings.NetlinkMessageFlyweight;
-import agent.bindings.NetlinkRequest;
+import agent.bindings.net.NetlinkMessageFlyweight;
+import agent.bindings.net.NetlinkRequest;
 import agent.types.IpAddress;
 import agent.types.MacAddress;
 import agent.types.Prefix;

@@ -5,8 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.bindings.Errno;
 import agent.bindings.EventPoll;
-import agent.bindings.NetlinkMessageFlyweight;
-import agent.bindings.NetlinkSocket;
+import agent.bindings.net.NetlinkMessageFlyweight;
+import agent.bindings.net.NetlinkSocket;
 import agent.testkit.KernelTest;
 import agent.testkit.NetworkNamespace;
 import agent.testkit.VethPair;

@@ -1,7 +1,7 @@
 package agent.datapath.manager.attach;
 
-import agent.bindings.BpfObject;
-import agent.bindings.BpfProgram;
+import agent.bindings.bpf.BpfObject;
+import agent.bindings.bpf.BpfProgram;
 
 /**
  * The attachment of at most one program of the agent to one hook. Programs that other software

@@ -1,9 +1,9 @@
 package agent.datapath.manager.attach;
 
-import agent.bindings.BpfLink;
-import agent.bindings.BpfLink.LinkDescription;
-import agent.bindings.BpfProgram;
-import agent.bindings.SocketHook;
+import agent.bindings.bpf.BpfLink;
+import agent.bindings.bpf.BpfLink.LinkDescription;
+import agent.bindings.bpf.BpfProgram;
+import agent.bindings.bpf.SocketHook;
 import agent.types.IoFailure;
 import java.io.IOException;
 import java.io.UncheckedIOException;

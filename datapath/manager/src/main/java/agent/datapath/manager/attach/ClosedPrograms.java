@@ -1,7 +1,7 @@
 package agent.datapath.manager.attach;
 
-import agent.bindings.BpfObject;
-import agent.bindings.BpfProgram;
+import agent.bindings.bpf.BpfObject;
+import agent.bindings.bpf.BpfProgram;
 
 /**
  * The programs of {@code programs/closed.bpf.c}, which drop the packets of workloads where the

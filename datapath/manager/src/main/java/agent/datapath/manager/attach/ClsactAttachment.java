@@ -1,9 +1,9 @@
 package agent.datapath.manager.attach;
 
 import agent.bindings.BindingsException;
-import agent.bindings.BpfProgram;
-import agent.bindings.BpfProgram.ProgramDescription;
-import agent.bindings.TcFilter;
+import agent.bindings.bpf.BpfProgram;
+import agent.bindings.bpf.BpfProgram.ProgramDescription;
+import agent.bindings.bpf.TcFilter;
 import java.util.Optional;
 
 /**

@@ -1,9 +1,9 @@
 package agent.datapath.manager.attach;
 
 import agent.bindings.BindingsException;
-import agent.bindings.BpfFileSystem;
-import agent.bindings.BpfLink;
 import agent.bindings.Errno;
+import agent.bindings.bpf.BpfFileSystem;
+import agent.bindings.bpf.BpfLink;
 import agent.types.Leftover;
 import agent.types.OperationException;
 import java.nio.file.Files;

@@ -1,10 +1,10 @@
 package agent.datapath.manager.attach;
 
 import agent.bindings.BindingsException;
-import agent.bindings.BpfObject;
-import agent.bindings.BpfProgram;
-import agent.bindings.NetworkDevice;
-import agent.bindings.XdpMode;
+import agent.bindings.bpf.BpfObject;
+import agent.bindings.bpf.BpfProgram;
+import agent.bindings.bpf.XdpMode;
+import agent.bindings.net.NetworkDevice;
 import agent.datapath.manager.spec.Prefilter.PrefilterMode;
 import agent.types.Refusal;
 import java.nio.file.Path;

@@ -1,6 +1,6 @@
 package agent.datapath.manager.attach;
 
-import agent.bindings.BpfObject;
+import agent.bindings.bpf.BpfObject;
 import agent.datapath.manager.guard.KernelFaults;
 import agent.datapath.manager.spec.EndpointFaults.Part;
 import agent.datapath.manager.spec.EndpointSpec;

@@ -1,9 +1,9 @@
 package agent.datapath.manager.attach;
 
 import agent.bindings.BindingsException;
-import agent.bindings.BpfObject;
-import agent.bindings.FilterPriorities;
-import agent.bindings.HookProbe;
+import agent.bindings.bpf.BpfObject;
+import agent.bindings.bpf.HookProbe;
+import agent.bindings.net.FilterPriorities;
 import agent.conductor.ConductorAgent;
 import agent.conductor.Repairs;
 import agent.conductor.Repairs.Kind;

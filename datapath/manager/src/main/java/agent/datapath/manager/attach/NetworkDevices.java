@@ -1,7 +1,7 @@
 package agent.datapath.manager.attach;
 
 import agent.bindings.BindingsException;
-import agent.bindings.BpfObject;
+import agent.bindings.bpf.BpfObject;
 import agent.conductor.ConductorAgent;
 import agent.datapath.manager.spec.DeviceProxy;
 import agent.maps.kernel.BpfMapException;

@@ -1,9 +1,9 @@
 package agent.datapath.manager.attach;
 
 import agent.bindings.BindingsException;
-import agent.bindings.BpfLink;
-import agent.bindings.BpfLink.LinkDescription;
-import agent.bindings.BpfProgram;
+import agent.bindings.bpf.BpfLink;
+import agent.bindings.bpf.BpfLink.LinkDescription;
+import agent.bindings.bpf.BpfProgram;
 import java.nio.file.Path;
 import java.util.Optional;
 

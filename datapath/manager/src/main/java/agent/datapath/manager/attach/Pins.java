@@ -1,8 +1,8 @@
 package agent.datapath.manager.attach;
 
 import agent.bindings.BindingsException;
-import agent.bindings.BpfFileSystem;
 import agent.bindings.Errno;
+import agent.bindings.bpf.BpfFileSystem;
 import agent.datapath.manager.spec.MountPoint;
 import agent.types.IoFailure;
 import java.io.IOException;

@@ -1,6 +1,6 @@
 package agent.datapath.manager.attach;
 
-import agent.bindings.BpfProgram;
+import agent.bindings.bpf.BpfProgram;
 
 /** The program that an attachment replaced. The caller of {@link Attachment#attach} closes it. */
 public final class PreviousProgram implements AutoCloseable {

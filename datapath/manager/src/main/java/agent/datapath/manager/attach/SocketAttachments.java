@@ -1,8 +1,8 @@
 package agent.datapath.manager.attach;
 
 import agent.bindings.BindingsException;
-import agent.bindings.BpfObject;
-import agent.bindings.SocketHook;
+import agent.bindings.bpf.BpfObject;
+import agent.bindings.bpf.SocketHook;
 import agent.datapath.manager.compile.ProgramFile;
 import java.nio.file.Path;
 import java.util.Locale;

@@ -1,6 +1,6 @@
 package agent.datapath.manager.attach;
 
-import agent.bindings.KernelFeatures;
+import agent.bindings.bpf.KernelFeatures;
 import agent.datapath.manager.spec.TcMode;
 import agent.types.Refusal;
 

@@ -1,8 +1,8 @@
 package agent.datapath.manager.attach;
 
-import agent.bindings.BpfLink;
-import agent.bindings.BpfLink.LinkDescription;
-import agent.bindings.BpfProgram;
+import agent.bindings.bpf.BpfLink;
+import agent.bindings.bpf.BpfLink.LinkDescription;
+import agent.bindings.bpf.BpfProgram;
 
 /**
  * Attachment to a tc hook by a pinned tcx link (Linux 6.6 and later), before the programs that are

@@ -1,9 +1,9 @@
 package agent.datapath.manager.attach;
 
-import agent.bindings.BpfProgram;
-import agent.bindings.FilterPriorities;
-import agent.bindings.HookProbe;
-import agent.bindings.TcFilter;
+import agent.bindings.bpf.BpfProgram;
+import agent.bindings.bpf.HookProbe;
+import agent.bindings.bpf.TcFilter;
+import agent.bindings.net.FilterPriorities;
 
 /**
  * A hook with a clsact filter. The kernel runs the programs of tcx links before all filters, then

@@ -1,10 +1,10 @@
 package agent.datapath.manager.attach;
 
 import agent.bindings.BindingsException;
-import agent.bindings.BpfProgram;
-import agent.bindings.FilterPriorities;
-import agent.bindings.HookProbe;
-import agent.bindings.NetworkDevice;
+import agent.bindings.bpf.BpfProgram;
+import agent.bindings.bpf.HookProbe;
+import agent.bindings.net.FilterPriorities;
+import agent.bindings.net.NetworkDevice;
 
 /**
  * A hook with the program that the agent has attached to it. It holds one descriptor, of the link

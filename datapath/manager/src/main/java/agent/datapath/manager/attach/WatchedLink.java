@@ -1,11 +1,11 @@
 package agent.datapath.manager.attach;
 
 import agent.bindings.BindingsException;
-import agent.bindings.BpfLink;
-import agent.bindings.BpfLink.LinkDescription;
-import agent.bindings.BpfProgram;
-import agent.bindings.FilterPriorities;
-import agent.bindings.HookProbe;
+import agent.bindings.bpf.BpfLink;
+import agent.bindings.bpf.BpfLink.LinkDescription;
+import agent.bindings.bpf.BpfProgram;
+import agent.bindings.bpf.HookProbe;
+import agent.bindings.net.FilterPriorities;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 

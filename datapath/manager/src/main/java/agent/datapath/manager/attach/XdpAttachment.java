@@ -1,11 +1,11 @@
 package agent.datapath.manager.attach;
 
 import agent.bindings.BindingsException;
-import agent.bindings.BpfLink;
-import agent.bindings.BpfLink.LinkDescription;
-import agent.bindings.BpfProgram;
 import agent.bindings.Errno;
-import agent.bindings.XdpMode;
+import agent.bindings.bpf.BpfLink;
+import agent.bindings.bpf.BpfLink.LinkDescription;
+import agent.bindings.bpf.BpfProgram;
+import agent.bindings.bpf.XdpMode;
 import java.nio.file.Path;
 import java.util.Locale;
 

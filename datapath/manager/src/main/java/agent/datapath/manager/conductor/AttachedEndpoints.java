@@ -1,6 +1,6 @@
 package agent.datapath.manager.conductor;
 
-import agent.bindings.BpfObject;
+import agent.bindings.bpf.BpfObject;
 import agent.conductor.StepSequence;
 import agent.datapath.manager.attach.EndpointAttachments;
 import agent.datapath.manager.attach.Pins;

@@ -2,7 +2,7 @@ package agent.datapath.manager.conductor;
 
 import agent.bindings.BindingsException;
 import agent.bindings.Errno;
-import agent.bindings.LoadException;
+import agent.bindings.bpf.LoadException;
 import agent.maps.kernel.BpfMapException;
 import agent.types.OperationException;
 import agent.types.Refusal;

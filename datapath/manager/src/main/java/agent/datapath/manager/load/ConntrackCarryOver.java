@@ -1,10 +1,10 @@
 package agent.datapath.manager.load;
 
 import agent.bindings.BindingsException;
-import agent.bindings.BpfFileSystem;
 import agent.bindings.Descriptors;
 import agent.bindings.Errno;
-import agent.bindings.MapDescription;
+import agent.bindings.bpf.BpfFileSystem;
+import agent.bindings.bpf.MapDescription;
 import agent.conductor.Work;
 import agent.datapath.manager.guard.KernelFaults;
 import agent.maps.kernel.BatchWriter;

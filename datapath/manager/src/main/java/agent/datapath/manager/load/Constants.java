@@ -1,6 +1,6 @@
 package agent.datapath.manager.load;
 
-import agent.bindings.BpfObject;
+import agent.bindings.bpf.BpfObject;
 import agent.maps.btf.DataSectionLayout;
 import agent.maps.layout.BalancerConfigFlyweight;
 import agent.maps.layout.NodeConfigFlyweight;

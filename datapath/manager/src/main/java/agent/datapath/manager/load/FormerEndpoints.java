@@ -2,7 +2,7 @@ package agent.datapath.manager.load;
 
 import static java.nio.ByteOrder.BIG_ENDIAN;
 
-import agent.bindings.MapDescription;
+import agent.bindings.bpf.MapDescription;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.EndpointMap;
 import agent.maps.kernel.MapCursor;

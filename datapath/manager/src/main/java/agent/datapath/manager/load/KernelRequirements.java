@@ -1,8 +1,8 @@
 package agent.datapath.manager.load;
 
 import agent.bindings.BindingsException;
-import agent.bindings.KernelFeatures;
-import agent.bindings.LibBpf;
+import agent.bindings.bpf.KernelFeatures;
+import agent.bindings.bpf.LibBpf;
 import agent.types.Refusal;
 
 /**

@@ -1,6 +1,6 @@
 package agent.datapath.manager.load;
 
-import agent.bindings.BpfObject;
+import agent.bindings.bpf.BpfObject;
 import agent.conductor.ConductorAgent;
 import agent.datapath.manager.attach.ClosedPrograms;
 import agent.datapath.manager.compile.ProgramFile;

@@ -1,7 +1,7 @@
 package agent.datapath.manager.load;
 
 import agent.bindings.BindingsException;
-import agent.bindings.HookProbe;
+import agent.bindings.bpf.HookProbe;
 import agent.conductor.Repairs;
 import agent.conductor.Repairs.Kind;
 import agent.datapath.manager.attach.Pins;

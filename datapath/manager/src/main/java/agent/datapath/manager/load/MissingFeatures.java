@@ -1,7 +1,7 @@
 package agent.datapath.manager.load;
 
-import agent.bindings.KernelFeatures;
-import agent.bindings.KernelFunctions;
+import agent.bindings.bpf.KernelFeatures;
+import agent.bindings.bpf.KernelFunctions;
 import agent.conductor.HealthBoard;
 import java.util.ArrayList;
 import java.util.List;

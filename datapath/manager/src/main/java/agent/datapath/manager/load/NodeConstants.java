@@ -1,7 +1,7 @@
 package agent.datapath.manager.load;
 
-import agent.bindings.LibBpf;
-import agent.bindings.NetworkNamespaceHandle;
+import agent.bindings.bpf.LibBpf;
+import agent.bindings.net.NetworkNamespaceHandle;
 import agent.conntrack.EndpointShares;
 import agent.datapath.manager.spec.ConntrackLifetimes;
 import agent.datapath.manager.spec.DatapathContext;

@@ -1,12 +1,12 @@
 package agent.datapath.manager.load;
 
 import agent.bindings.BindingsException;
-import agent.bindings.BpfFileSystem;
 import agent.bindings.Descriptors;
 import agent.bindings.Errno;
-import agent.bindings.MapDescription;
-import agent.bindings.MapFlag;
-import agent.bindings.MapSpec;
+import agent.bindings.bpf.BpfFileSystem;
+import agent.bindings.bpf.MapDescription;
+import agent.bindings.bpf.MapFlag;
+import agent.bindings.bpf.MapSpec;
 import agent.datapath.manager.attach.Pins;
 import agent.datapath.manager.compile.ProgramFile;
 import agent.datapath.manager.spec.DatapathContext;

@@ -1,7 +1,7 @@
 package agent.datapath.manager.load;
 
-import agent.bindings.BpfObject;
-import agent.bindings.LoadException;
+import agent.bindings.bpf.BpfObject;
+import agent.bindings.bpf.LoadException;
 import agent.datapath.manager.compile.ProgramFile;
 import agent.datapath.manager.compile.ProgramObjects;
 import agent.maps.btf.Btf;

@@ -1,14 +1,14 @@
 package agent.datapath.manager.load;
 
 import agent.bindings.BindingsException;
-import agent.bindings.BpfFileSystem;
-import agent.bindings.BpfObject;
-import agent.bindings.BpfProgram;
 import agent.bindings.Descriptors;
 import agent.bindings.Errno;
-import agent.bindings.MapDescription;
-import agent.bindings.MapFlag;
-import agent.bindings.MapType;
+import agent.bindings.bpf.BpfFileSystem;
+import agent.bindings.bpf.BpfObject;
+import agent.bindings.bpf.BpfProgram;
+import agent.bindings.bpf.MapDescription;
+import agent.bindings.bpf.MapFlag;
+import agent.bindings.bpf.MapType;
 import agent.conductor.Repairs;
 import agent.datapath.manager.guard.Check;
 import agent.datapath.manager.guard.KernelFaults;

@@ -1,6 +1,6 @@
 package agent.datapath.manager.load;
 
-import agent.bindings.LoadException;
+import agent.bindings.bpf.LoadException;
 import agent.conductor.Faults;
 import agent.conductor.HealthBoard;
 import agent.datapath.manager.compile.ProgramFile;

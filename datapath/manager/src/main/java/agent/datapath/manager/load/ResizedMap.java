@@ -1,9 +1,9 @@
 package agent.datapath.manager.load;
 
-import agent.bindings.BpfFileSystem;
 import agent.bindings.Descriptors;
-import agent.bindings.MapDescription;
-import agent.bindings.MapFlag;
+import agent.bindings.bpf.BpfFileSystem;
+import agent.bindings.bpf.MapDescription;
+import agent.bindings.bpf.MapFlag;
 import agent.datapath.manager.attach.Pins;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.EntryBuffer;

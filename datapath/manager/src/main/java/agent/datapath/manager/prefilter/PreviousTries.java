@@ -1,9 +1,9 @@
 package agent.datapath.manager.prefilter;
 
 import agent.bindings.BindingsException;
-import agent.bindings.BpfFileSystem;
 import agent.bindings.Errno;
-import agent.bindings.MapDescription;
+import agent.bindings.bpf.BpfFileSystem;
+import agent.bindings.bpf.MapDescription;
 import agent.datapath.manager.load.OpenMaps;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.MapCatalog;

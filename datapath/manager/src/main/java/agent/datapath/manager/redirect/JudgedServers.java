@@ -1,10 +1,10 @@
 package agent.datapath.manager.redirect;
 
 import agent.bindings.Errno;
-import agent.bindings.NetlinkException;
-import agent.bindings.NetlinkMessageFlyweight;
-import agent.bindings.NetlinkRequest;
-import agent.bindings.NetlinkSocket;
+import agent.bindings.net.NetlinkException;
+import agent.bindings.net.NetlinkMessageFlyweight;
+import agent.bindings.net.NetlinkRequest;
+import agent.bindings.net.NetlinkSocket;
 import agent.datapath.manager.spec.RedirectedFlow;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.Ipcache4Map;

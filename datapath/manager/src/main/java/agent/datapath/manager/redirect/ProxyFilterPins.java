@@ -1,6 +1,6 @@
 package agent.datapath.manager.redirect;
 
-import agent.bindings.BpfObject;
+import agent.bindings.bpf.BpfObject;
 import agent.datapath.manager.attach.Pins;
 import agent.datapath.manager.compile.ProgramFile;
 import agent.datapath.manager.spec.NodeRedirects;

@@ -1,9 +1,9 @@
 package agent.datapath.manager.redirect;
 
 import agent.bindings.BindingsException;
-import agent.bindings.BpfProgram;
 import agent.bindings.Errno;
-import agent.bindings.OwnSockets;
+import agent.bindings.bpf.BpfProgram;
+import agent.bindings.bpf.OwnSockets;
 import agent.datapath.manager.spec.NodeRedirects;
 import agent.datapath.manager.spec.RedirectProxy;
 import agent.maps.layout.RedirectKind;

@@ -1,8 +1,8 @@
 package agent.datapath.manager.redirect;
 
 import agent.bindings.BindingsException;
-import agent.bindings.BpfFileSystem;
-import agent.bindings.MapDescription;
+import agent.bindings.bpf.BpfFileSystem;
+import agent.bindings.bpf.MapDescription;
 import agent.datapath.manager.spec.NodeRedirects;
 import agent.datapath.manager.spec.RedirectedFlow;
 import agent.maps.kernel.BpfMap;

@@ -1,6 +1,6 @@
 package agent.datapath.manager.redirect;
 
-import agent.bindings.BpfObject;
+import agent.bindings.bpf.BpfObject;
 import agent.conductor.Repairs;
 import agent.datapath.manager.attach.Pins;
 import agent.datapath.manager.compile.ProgramFile;

@@ -1,7 +1,7 @@
 package agent.datapath.manager.service;
 
-import agent.bindings.BpfObject;
-import agent.bindings.LoadException;
+import agent.bindings.bpf.BpfObject;
+import agent.bindings.bpf.LoadException;
 import agent.conductor.AgentThreads;
 import agent.conductor.HealthBoard;
 import agent.conductor.Repairs;

@@ -1,11 +1,11 @@
 package agent.datapath.manager.service;
 
 import agent.bindings.BindingsException;
-import agent.bindings.BpfIterator;
-import agent.bindings.BpfProgram;
 import agent.bindings.Errno;
-import agent.bindings.NetworkNamespaceHandle;
-import agent.bindings.ProcessSocket;
+import agent.bindings.bpf.BpfIterator;
+import agent.bindings.bpf.BpfProgram;
+import agent.bindings.net.NetworkNamespaceHandle;
+import agent.bindings.process.ProcessSocket;
 import agent.conductor.Work;
 import agent.maps.layout.FoundSocketFlag;
 import agent.maps.layout.FoundSocketFlyweight;

@@ -1,8 +1,8 @@
 package agent.datapath.manager.service;
 
-import agent.bindings.BpfObject;
-import agent.bindings.BpfProgram;
-import agent.bindings.NetworkNamespaceHandle;
+import agent.bindings.bpf.BpfObject;
+import agent.bindings.bpf.BpfProgram;
+import agent.bindings.net.NetworkNamespaceHandle;
 import agent.conductor.ConductorAgent;
 import agent.conductor.HealthBoard;
 import agent.datapath.manager.compile.ProgramFile;

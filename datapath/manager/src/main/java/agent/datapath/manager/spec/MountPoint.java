@@ -1,8 +1,8 @@
 package agent.datapath.manager.spec;
 
 import agent.bindings.BindingsException;
-import agent.bindings.BpfFileSystem;
-import agent.bindings.CgroupFileSystem;
+import agent.bindings.bpf.BpfFileSystem;
+import agent.bindings.bpf.CgroupFileSystem;
 import agent.types.IoFailure;
 import agent.types.OwnedPath;
 import agent.types.Refusal;

@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
-import agent.bindings.KernelFeatures;
+import agent.bindings.bpf.KernelFeatures;
 import agent.datapath.manager.spec.TcMode;
 import agent.types.Refusal;
 import java.nio.file.Path;

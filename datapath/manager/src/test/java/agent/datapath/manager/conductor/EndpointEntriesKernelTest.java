@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.bindings.MapFlag;
+import agent.bindings.bpf.MapFlag;
 import agent.conductor.ModuleHealth.Level;
 import agent.conductor.Repairs;
 import agent.datapath.manager.guard.Check;

@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
-import agent.bindings.MapSpec;
+import agent.bindings.bpf.MapSpec;
 import agent.conductor.Repairs;
 import agent.datapath.manager.guard.KernelFaults;
 import agent.datapath.manager.spec.IpcacheEntry;

@@ -2,8 +2,8 @@ package agent.datapath.manager.guard;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import agent.bindings.LibBpf;
 import agent.bindings.MappedMemory;
+import agent.bindings.bpf.LibBpf;
 import agent.conductor.HealthBoard.Reading;
 import agent.datapath.manager.spec.DatapathStatus;
 import agent.maps.kernel.BpfMap;

@@ -3,8 +3,8 @@ package agent.datapath.manager.load;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
-import agent.bindings.BpfObject;
-import agent.bindings.LibBpf;
+import agent.bindings.bpf.BpfObject;
+import agent.bindings.bpf.LibBpf;
 import agent.conntrack.EndpointShares;
 import agent.datapath.manager.compile.ProgramFile;
 import agent.datapath.manager.compile.ProgramObjects;

@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.bindings.KernelFeatures;
+import agent.bindings.bpf.KernelFeatures;
 import agent.conductor.HealthBoard.Reading;
 import agent.testkit.OtherThread;
 import java.util.List;

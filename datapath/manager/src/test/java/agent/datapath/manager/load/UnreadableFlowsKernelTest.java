@@ -4,9 +4,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.bindings.BpfFileSystem;
-import agent.bindings.MapCalls;
-import agent.bindings.MapSpec;
+import agent.bindings.bpf.BpfFileSystem;
+import agent.bindings.bpf.MapCalls;
+import agent.bindings.bpf.MapSpec;
 import agent.conductor.ModuleHealth.Level;
 import agent.conductor.Work.Progress;
 import agent.datapath.manager.guard.KernelFaults;

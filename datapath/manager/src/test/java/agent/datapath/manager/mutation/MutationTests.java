@@ -1,6 +1,6 @@
 package agent.datapath.manager.mutation;
 
-import agent.bindings.LoadException;
+import agent.bindings.bpf.LoadException;
 import agent.datapath.manager.mutation.MutationWorker.Verdict;
 import java.util.Arrays;
 import java.util.List;

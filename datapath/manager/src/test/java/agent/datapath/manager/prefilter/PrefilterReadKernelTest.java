@@ -3,9 +3,9 @@ package agent.datapath.manager.prefilter;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
-import agent.bindings.MapFlag;
-import agent.bindings.MapSpec;
-import agent.bindings.MapType;
+import agent.bindings.bpf.MapFlag;
+import agent.bindings.bpf.MapSpec;
+import agent.bindings.bpf.MapType;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.BpfMapException;
 import agent.maps.kernel.MapDefinition;

@@ -3,7 +3,7 @@ package agent.datapath.manager.redirect;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
-import agent.bindings.BpfObject;
+import agent.bindings.bpf.BpfObject;
 import agent.datapath.manager.attach.Pins;
 import agent.testkit.KernelTest;
 import agent.testkit.OtherThread;

@@ -15,9 +15,9 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.bindings.BpfObject;
-import agent.bindings.NetworkDevice;
-import agent.bindings.ProgramTestRun;
+import agent.bindings.bpf.BpfObject;
+import agent.bindings.bpf.ProgramTestRun;
+import agent.bindings.net.NetworkDevice;
 import agent.datapath.manager.scenario.Flows.Flow;
 import agent.datapath.manager.scenario.ScenarioServices.Server;
 import agent.maps.kernel.MetricsMap;

@@ -11,7 +11,7 @@ import static agent.datapath.manager.scenario.WorkloadPolicy.UDP;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.bindings.MapFlag;
+import agent.bindings.bpf.MapFlag;
 import agent.datapath.manager.scenario.ScenarioServices.Server;
 import agent.maps.kernel.EntryBuffer;
 import agent.maps.kernel.InterfaceArray;

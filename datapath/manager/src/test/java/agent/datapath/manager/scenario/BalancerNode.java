@@ -2,9 +2,9 @@ package agent.datapath.manager.scenario;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import agent.bindings.BpfObject;
-import agent.bindings.NetworkDevice;
-import agent.bindings.ProgramTestRun;
+import agent.bindings.bpf.BpfObject;
+import agent.bindings.bpf.ProgramTestRun;
+import agent.bindings.net.NetworkDevice;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.IpcacheEdits;
 import agent.maps.kernel.MapDefinition;

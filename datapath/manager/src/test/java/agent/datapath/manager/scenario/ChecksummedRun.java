@@ -2,8 +2,8 @@ package agent.datapath.manager.scenario;
 
 import static org.junit.jupiter.api.Assumptions.abort;
 
-import agent.bindings.BpfProgram;
 import agent.bindings.Errno;
+import agent.bindings.bpf.BpfProgram;
 import agent.bindings.libbpf.Libbpf;
 import agent.bindings.libbpf.bpf_test_run_opts;
 import java.lang.foreign.Arena;

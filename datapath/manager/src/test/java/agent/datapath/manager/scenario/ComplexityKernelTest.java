@@ -4,8 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.bindings.BpfObject;
-import agent.bindings.LoadException;
+import agent.bindings.bpf.BpfObject;
+import agent.bindings.bpf.LoadException;
 import agent.maps.layout.NodeConfigFlyweight;
 import agent.testkit.KernelTest;
 import java.io.IOException;

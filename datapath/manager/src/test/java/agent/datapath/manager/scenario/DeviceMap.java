@@ -1,6 +1,6 @@
 package agent.datapath.manager.scenario;
 
-import agent.bindings.MapFlag;
+import agent.bindings.bpf.MapFlag;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.EntryBuffer;
 import agent.maps.layout.DeviceEntryFlyweight;

@@ -7,8 +7,8 @@ import static agent.datapath.manager.scenario.ScenarioHost.STRANGER;
 import static agent.datapath.manager.scenario.WorkloadPolicy.TCP;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import agent.bindings.BpfObject;
 import agent.bindings.MappedMemory;
+import agent.bindings.bpf.BpfObject;
 import agent.conntrack.ProgramSweeper;
 import agent.maps.kernel.BpfMap;
 import agent.maps.layout.ConntrackSweepFlyweight;

@@ -7,9 +7,9 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.bindings.BpfLink;
-import agent.bindings.BpfObject;
-import agent.bindings.ProgramTestRun;
+import agent.bindings.bpf.BpfLink;
+import agent.bindings.bpf.BpfObject;
+import agent.bindings.bpf.ProgramTestRun;
 import agent.maps.layout.DropReason;
 import agent.maps.layout.MetricsDirection;
 import agent.testkit.IpPacket;

@@ -13,7 +13,7 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.bindings.BpfLink;
+import agent.bindings.bpf.BpfLink;
 import agent.datapath.manager.scenario.ScenarioServices.Server;
 import agent.maps.layout.EndpointOption;
 import agent.testkit.IpPacket;

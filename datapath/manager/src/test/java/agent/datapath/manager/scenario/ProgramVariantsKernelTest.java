@@ -2,7 +2,7 @@ package agent.datapath.manager.scenario;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import agent.bindings.LoadException;
+import agent.bindings.bpf.LoadException;
 import agent.maps.layout.NodeConfigFlyweight;
 import agent.testkit.KernelTest;
 import java.util.ArrayList;

@@ -17,8 +17,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.bindings.BpfObject;
-import agent.bindings.OwnSockets;
+import agent.bindings.bpf.BpfObject;
+import agent.bindings.bpf.OwnSockets;
 import agent.maps.layout.DropReason;
 import agent.maps.layout.MetricsDirection;
 import agent.maps.layout.RedirectKind;

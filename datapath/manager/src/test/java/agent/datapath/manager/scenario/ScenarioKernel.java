@@ -2,11 +2,11 @@ package agent.datapath.manager.scenario;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import agent.bindings.BpfObject;
-import agent.bindings.MapCalls;
-import agent.bindings.MapFlag;
-import agent.bindings.MapType;
 import agent.bindings.MappedMemory;
+import agent.bindings.bpf.BpfObject;
+import agent.bindings.bpf.MapCalls;
+import agent.bindings.bpf.MapFlag;
+import agent.bindings.bpf.MapType;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.MapDefinition;
 import agent.maps.kernel.RingBufferReader;

@@ -1,7 +1,7 @@
 package agent.datapath.manager.scenario;
 
-import agent.bindings.BpfLink;
-import agent.bindings.BpfProgram;
+import agent.bindings.bpf.BpfLink;
+import agent.bindings.bpf.BpfProgram;
 import agent.testkit.IpPacket;
 import agent.testkit.NetworkNamespace;
 import agent.testkit.PacketCapture;

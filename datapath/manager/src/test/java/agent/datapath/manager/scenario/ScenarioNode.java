@@ -2,12 +2,12 @@ package agent.datapath.manager.scenario;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import agent.bindings.BpfLink;
-import agent.bindings.BpfObject;
-import agent.bindings.BpfProgram;
-import agent.bindings.MapSpec;
-import agent.bindings.MapType;
-import agent.bindings.ProgramTestRun;
+import agent.bindings.bpf.BpfLink;
+import agent.bindings.bpf.BpfObject;
+import agent.bindings.bpf.BpfProgram;
+import agent.bindings.bpf.MapSpec;
+import agent.bindings.bpf.MapType;
+import agent.bindings.bpf.ProgramTestRun;
 import agent.datapath.manager.load.Shards;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.EndpointMap;

@@ -2,7 +2,7 @@ package agent.datapath.manager.scenario;
 
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 
-import agent.bindings.BpfObject;
+import agent.bindings.bpf.BpfObject;
 import agent.maps.btf.Btf;
 import agent.maps.btf.DataSectionLayout;
 import agent.maps.btf.ElfObject;

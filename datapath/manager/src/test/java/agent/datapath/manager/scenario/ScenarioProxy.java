@@ -6,7 +6,7 @@ import static agent.datapath.manager.scenario.WorkloadPolicy.TCP;
 import static agent.datapath.manager.scenario.WorkloadPolicy.UDP;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import agent.bindings.MapFlag;
+import agent.bindings.bpf.MapFlag;
 import agent.maps.kernel.EntryBuffer;
 import agent.maps.layout.MapSize;
 import agent.maps.layout.RedirectKind;

@@ -13,7 +13,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.bindings.MapFlag;
+import agent.bindings.bpf.MapFlag;
 import agent.datapath.manager.scenario.ScenarioServices.Server;
 import agent.maps.kernel.EndpointRates;
 import agent.maps.kernel.EntryBuffer;

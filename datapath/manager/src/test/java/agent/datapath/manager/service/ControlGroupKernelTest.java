@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.bindings.CgroupFileSystem;
+import agent.bindings.bpf.CgroupFileSystem;
 import agent.testkit.KernelTest;
 import agent.testkit.TestControlGroup;
 import agent.types.Leftover;

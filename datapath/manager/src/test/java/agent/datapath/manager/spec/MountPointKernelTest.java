@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.bindings.CgroupFileSystem;
+import agent.bindings.bpf.CgroupFileSystem;
 import agent.testkit.Commands;
 import agent.testkit.KernelTest;
 import agent.testkit.TestControlGroup;

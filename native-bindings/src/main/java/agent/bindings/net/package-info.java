@@ -1,0 +1,2 @@
+/** Netlink, packet and Unix sockets, devices and network namespaces. */
+package agent.bindings.net;

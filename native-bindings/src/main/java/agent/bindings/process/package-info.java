@@ -1,0 +1,2 @@
+/** This process and others: rights, priorities, locks, pipes, and sockets by their process. */
+package agent.bindings.process;
