@@ -37,9 +37,9 @@ test-quick: deps ## run the tests that start no agent and load no program, in a 
 kernels: deps ## load every program and walk an agent on Debian's stock kernels under emulation (as root; KERNELS="6.1 6.12", or unstable)
 	.ci/kernels $(KERNELS)
 
-kernel-tests: deps ## run kernel tests under emulation (as root; KERNEL=6.1, 6.12 or unstable; MODULE=datapath/manager, PATTERN of class names)
+kernel-tests: deps ## run kernel tests under emulation (as root; KERNEL=6.1, 6.12 or unstable; MODULE=datapath/programs, PATTERN of class names)
 	@.build/install-dependencies qemu-system-x86 busybox-static kmod xz-utils
-	LIMIT=$(or $(LIMIT),14400) .build/kernel-tests $(or $(KERNEL),6.12) $(or $(MODULE),datapath/manager) '$(or $(PATTERN),.*KernelTest)'
+	LIMIT=$(or $(LIMIT),14400) .build/kernel-tests $(or $(KERNEL),6.12) $(or $(MODULE),datapath/programs) '$(or $(PATTERN),.*KernelTest)'
 
 fuzz: deps ## fuzz each parser of outside input for DURATION=3600 seconds (TARGET chooses one, see FuzzTarget; FUZZ_SEED repeats a run)
 	.build/named-tests api-shell/fuzz/FuzzTest -- \

@@ -9,7 +9,7 @@ import agent.benchmarks.BenchmarkNode.End;
 import agent.benchmarks.BenchmarkNode.Hook;
 import agent.bindings.bpf.BpfObject;
 import agent.bindings.bpf.BpfProgram;
-import agent.datapath.manager.spec.DatapathEvents.FlowSubscriber;
+import agent.datapath.spec.DatapathEvents.FlowSubscriber;
 import agent.endpoint.state.MonitorAggregation;
 import agent.maps.kernel.MapCatalog;
 import agent.testkit.IpPacket;

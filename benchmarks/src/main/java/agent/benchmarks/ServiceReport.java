@@ -1,7 +1,7 @@
 package agent.benchmarks;
 
-import agent.datapath.manager.spec.ServiceEntries;
-import agent.datapath.manager.spec.ServiceEntries.Backend;
+import agent.datapath.spec.ServiceEntries;
+import agent.datapath.spec.ServiceEntries.Backend;
 import agent.maps.layout.BackendState;
 import agent.maps.layout.ServiceScope;
 import agent.testkit.TestControlGroup;

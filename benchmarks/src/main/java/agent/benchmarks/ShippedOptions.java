@@ -2,7 +2,7 @@ package agent.benchmarks;
 
 import agent.benchmarks.BenchmarkNode.End;
 import agent.datapath.manager.DatapathManager;
-import agent.datapath.manager.spec.EndpointSpec;
+import agent.datapath.spec.EndpointSpec;
 import agent.endpoint.state.EndpointOptions;
 import agent.endpoint.state.MonitorAggregation;
 import agent.endpoint.state.MutableOption;

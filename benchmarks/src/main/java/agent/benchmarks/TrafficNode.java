@@ -1,10 +1,10 @@
 package agent.benchmarks;
 
 import agent.datapath.manager.DatapathManager;
-import agent.datapath.manager.spec.EndpointSpec;
-import agent.datapath.manager.spec.IpcacheEntry;
-import agent.datapath.manager.spec.IpcacheProxy.IpcacheChange;
-import agent.datapath.manager.spec.PolicyEntry;
+import agent.datapath.spec.EndpointSpec;
+import agent.datapath.spec.IpcacheEntry;
+import agent.datapath.spec.IpcacheProxy.IpcacheChange;
+import agent.datapath.spec.PolicyEntry;
 import agent.endpoint.state.EndpointOptions;
 import agent.identity.ReservedIdentity;
 import agent.launcher.DaemonDefaults;

@@ -2,9 +2,9 @@ package agent.ipcache;
 
 import agent.bindings.bpf.LibBpf;
 import agent.conductor.Repairs;
+import agent.datapath.guard.KernelFaults;
 import agent.datapath.manager.conductor.DatapathConductor;
 import agent.datapath.manager.conductor.IpcacheMaps;
-import agent.datapath.manager.guard.KernelFaults;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.MapCatalog;
 import agent.maps.kernel.MapDefinitions;

@@ -1,8 +1,8 @@
 package agent.launcher;
 
-import agent.datapath.manager.spec.DatapathContext;
-import agent.datapath.manager.spec.FlowRing;
-import agent.datapath.manager.spec.PrefilterStore;
+import agent.datapath.spec.DatapathContext;
+import agent.datapath.spec.FlowRing;
+import agent.datapath.spec.PrefilterStore;
 import agent.domain.node.NodeContexts;
 import agent.endpoint.state.EndpointOptions;
 import agent.launcher.options.OptionValues;

@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 
 import agent.benchmarks.ShippedOptions;
-import agent.datapath.manager.spec.EndpointSpec;
+import agent.datapath.spec.EndpointSpec;
 import agent.endpoint.state.EndpointOptions;
 import agent.endpoint.state.MutableOption;
 import agent.launcher.options.AgentOption;

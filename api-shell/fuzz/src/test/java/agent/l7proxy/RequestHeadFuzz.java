@@ -1,6 +1,6 @@
 package agent.l7proxy;
 
-import agent.datapath.manager.spec.RedirectedFlow;
+import agent.datapath.spec.RedirectedFlow;
 import agent.fuzz.FuzzInputs;
 import agent.types.IpAddress;
 import io.netty.buffer.ByteBuf;

@@ -1,9 +1,9 @@
 package agent.launcher;
 
 import agent.bindings.bpf.LibBpf;
-import agent.datapath.manager.attach.DatapathLeftovers;
-import agent.datapath.manager.compile.LibraryLeftovers;
 import agent.datapath.manager.service.ControlGroup;
+import agent.datapath.programs.attach.DatapathLeftovers;
+import agent.datapath.programs.compile.LibraryLeftovers;
 import agent.domain.node.NodeLocks;
 import agent.domain.node.NodePrograms;
 import agent.launcher.log.AgentLog;

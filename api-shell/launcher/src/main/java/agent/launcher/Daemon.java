@@ -4,7 +4,7 @@ import agent.bindings.BindingsException;
 import agent.bindings.bpf.LibBpf;
 import agent.conductor.HealthBoard;
 import agent.datapath.manager.DatapathManager;
-import agent.datapath.manager.spec.NodeRedirects;
+import agent.datapath.spec.NodeRedirects;
 import agent.dns.proxy.NameGate;
 import agent.domain.AgentDomain;
 import agent.domain.DomainContext;

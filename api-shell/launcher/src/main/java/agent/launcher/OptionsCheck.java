@@ -1,7 +1,7 @@
 package agent.launcher;
 
-import agent.datapath.manager.spec.MountPoint;
-import agent.datapath.manager.spec.PrefilterStore;
+import agent.datapath.spec.MountPoint;
+import agent.datapath.spec.PrefilterStore;
 import agent.domain.node.NodeContexts;
 import agent.identity.LocalIdentityAllocator;
 import agent.ipam.LeaseStore;

@@ -1,6 +1,6 @@
 package agent.launcher;
 
-import agent.datapath.manager.spec.RedirectProxy;
+import agent.datapath.spec.RedirectProxy;
 import agent.dns.proxy.DnsCounter;
 import agent.domain.proxy.NodeProxies;
 import agent.domain.proxy.ProxyCounts;

@@ -2,7 +2,7 @@ package agent.launcher;
 
 import agent.contract.daemon.DaemonStatusModel.Proxy;
 import agent.contract.daemon.DaemonStatusModel.Redirect;
-import agent.datapath.manager.spec.RedirectProxy;
+import agent.datapath.spec.RedirectProxy;
 import agent.domain.proxy.NodeProxies;
 import agent.endpoint.Endpoints;
 import agent.endpoint.state.EndpointSnapshot;

@@ -2,12 +2,12 @@ package agent.launcher;
 
 import agent.bindings.process.ProcessAttributes;
 import agent.contract.monitor.MonitorStream;
-import agent.datapath.manager.spec.DatapathContext;
-import agent.datapath.manager.spec.DatapathOptions;
-import agent.datapath.manager.spec.FlowRing;
-import agent.datapath.manager.spec.Masquerading;
-import agent.datapath.manager.spec.Prefilter.PrefilterMode;
-import agent.datapath.manager.spec.PrefilterStore;
+import agent.datapath.spec.DatapathContext;
+import agent.datapath.spec.DatapathOptions;
+import agent.datapath.spec.FlowRing;
+import agent.datapath.spec.Masquerading;
+import agent.datapath.spec.Prefilter.PrefilterMode;
+import agent.datapath.spec.PrefilterStore;
 import agent.domain.node.HostName;
 import agent.domain.node.MasqueradeOptions;
 import agent.domain.node.NodeContexts;

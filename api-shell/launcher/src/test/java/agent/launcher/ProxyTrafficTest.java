@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import agent.contract.endpoint.EndpointPolicyModel.Counts;
 import agent.contract.endpoint.EndpointPolicyModel.ProxyStatistics;
 import agent.contract.endpoint.EndpointPolicyModel.Statistics;
-import agent.datapath.manager.spec.RedirectedFlow;
+import agent.datapath.spec.RedirectedFlow;
 import agent.domain.proxy.RedirectBench;
 import agent.maps.layout.PolicyDirection;
 import agent.maps.layout.RedirectKind;

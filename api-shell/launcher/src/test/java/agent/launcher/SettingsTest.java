@@ -5,8 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.spec.DatapathContext;
-import agent.datapath.manager.spec.PrefilterStore;
+import agent.datapath.spec.DatapathContext;
+import agent.datapath.spec.PrefilterStore;
 import agent.domain.node.HostName;
 import agent.domain.node.NodeContexts;
 import agent.identity.LabelSet;

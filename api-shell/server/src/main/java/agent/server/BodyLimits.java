@@ -1,6 +1,6 @@
 package agent.server;
 
-import agent.datapath.manager.spec.DatapathOptions;
+import agent.datapath.spec.DatapathOptions;
 import agent.policy.repository.PolicyLimits;
 import agent.types.NumberOption;
 

@@ -1,7 +1,7 @@
 package agent.dns.proxy;
 
 import agent.benchmarks.AllocatesNothing;
-import agent.datapath.manager.spec.RedirectedFlow;
+import agent.datapath.spec.RedirectedFlow;
 import agent.policy.request.RequestPolicies;
 import agent.policy.resolve.BenchmarkPolicy;
 import java.io.IOException;

@@ -2,7 +2,7 @@ package agent.policy.resolve;
 
 import agent.contract.WireFormat;
 import agent.contract.policy.RuleModel;
-import agent.datapath.manager.spec.RedirectedFlow;
+import agent.datapath.spec.RedirectedFlow;
 import agent.identity.Identity;
 import agent.identity.LabelSet;
 import agent.identity.LocalIdentityAllocator;

@@ -1,7 +1,7 @@
 package agent.domain;
 
-import agent.datapath.manager.spec.DatapathContext;
-import agent.datapath.manager.spec.FlowRing;
+import agent.datapath.spec.DatapathContext;
+import agent.datapath.spec.FlowRing;
 import agent.dns.Names;
 import agent.dns.NamesContext;
 import agent.domain.node.MasqueradeOptions;

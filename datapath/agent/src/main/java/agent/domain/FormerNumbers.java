@@ -1,7 +1,7 @@
 package agent.domain;
 
-import agent.datapath.manager.spec.IpcacheEntry;
-import agent.datapath.manager.spec.IpcacheProxy;
+import agent.datapath.spec.IpcacheEntry;
+import agent.datapath.spec.IpcacheProxy;
 import agent.identity.Identity;
 import agent.types.Prefix;
 import java.util.HashMap;

@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.conductor.ModuleHealth;
-import agent.datapath.manager.spec.DatapathContext;
+import agent.datapath.spec.DatapathContext;
 import agent.dns.proxy.DnsProxyContext;
 import agent.domain.node.LockedNode;
 import agent.domain.proxy.LocalProxies;

@@ -5,8 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.spec.DatapathContext;
-import agent.datapath.manager.spec.FlowRing;
+import agent.datapath.spec.DatapathContext;
+import agent.datapath.spec.FlowRing;
 import agent.dns.Names;
 import agent.dns.NamesContext;
 import agent.domain.node.MasqueradeOptions;

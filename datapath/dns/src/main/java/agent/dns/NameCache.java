@@ -1,6 +1,6 @@
 package agent.dns;
 
-import agent.datapath.manager.spec.AddressUse;
+import agent.datapath.spec.AddressUse;
 import agent.policy.rule.NamePattern;
 import agent.types.IpAddress;
 import java.time.Instant;

@@ -1,7 +1,7 @@
 package agent.dns;
 
 import agent.conductor.Faults;
-import agent.datapath.manager.spec.AddressUse;
+import agent.datapath.spec.AddressUse;
 import agent.policy.rule.NamePattern;
 import agent.types.IpAddress;
 import agent.types.OperationException;

@@ -1,6 +1,6 @@
 package agent.dns;
 
-import agent.datapath.manager.spec.AddressUse;
+import agent.datapath.spec.AddressUse;
 import agent.types.NumberOption;
 import java.time.Duration;
 import java.time.InstantSource;

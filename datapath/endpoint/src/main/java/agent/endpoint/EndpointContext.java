@@ -1,11 +1,11 @@
 package agent.endpoint;
 
 import agent.conductor.Repairs;
-import agent.datapath.manager.spec.DeviceProxy;
-import agent.datapath.manager.spec.EndpointAttachmentProxy;
-import agent.datapath.manager.spec.EndpointFaults;
-import agent.datapath.manager.spec.IpcacheProxy;
-import agent.datapath.manager.spec.PolicyMapProxy;
+import agent.datapath.spec.DeviceProxy;
+import agent.datapath.spec.EndpointAttachmentProxy;
+import agent.datapath.spec.EndpointFaults;
+import agent.datapath.spec.IpcacheProxy;
+import agent.datapath.spec.PolicyMapProxy;
 import agent.endpoint.config.RuntimeConfiguration;
 import agent.endpoint.config.RuntimeOptions;
 import agent.endpoint.config.RuntimeOptionsStore;

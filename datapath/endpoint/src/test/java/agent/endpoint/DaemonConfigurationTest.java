@@ -7,7 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.spec.PolicyEntry;
+import agent.datapath.spec.PolicyEntry;
 import agent.endpoint.config.RuntimeOptions;
 import agent.endpoint.config.RuntimeOptionsStore.ChangedValue;
 import agent.endpoint.state.DatapathConfiguration;

@@ -7,8 +7,8 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.spec.EndpointSpec;
-import agent.datapath.manager.spec.IpcacheEntry;
+import agent.datapath.spec.EndpointSpec;
+import agent.datapath.spec.IpcacheEntry;
 import agent.endpoint.request.AddressingRequest;
 import agent.endpoint.state.DatapathConfiguration;
 import agent.endpoint.state.EndpointAddressing;

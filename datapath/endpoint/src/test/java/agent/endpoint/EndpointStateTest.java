@@ -8,9 +8,9 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.spec.EndpointFaults;
-import agent.datapath.manager.spec.EndpointFaults.Fault;
-import agent.datapath.manager.spec.EndpointFaults.Part;
+import agent.datapath.spec.EndpointFaults;
+import agent.datapath.spec.EndpointFaults.Fault;
+import agent.datapath.spec.EndpointFaults.Part;
 import agent.endpoint.state.ControllerStatus;
 import agent.endpoint.state.DatapathConfiguration;
 import agent.endpoint.state.Endpoint;

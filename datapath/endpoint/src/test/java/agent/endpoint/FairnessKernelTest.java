@@ -4,9 +4,9 @@ import static agent.endpoint.TestRules.denyIngress;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.spec.PolicyDelta;
-import agent.datapath.manager.spec.PolicyEntry;
-import agent.datapath.manager.spec.PolicyMapProxy.PolicyChange;
+import agent.datapath.spec.PolicyDelta;
+import agent.datapath.spec.PolicyEntry;
+import agent.datapath.spec.PolicyMapProxy.PolicyChange;
 import agent.endpoint.state.EndpointIdentifier;
 import agent.endpoint.state.EndpointSnapshot;
 import agent.maps.layout.PolicyDirection;

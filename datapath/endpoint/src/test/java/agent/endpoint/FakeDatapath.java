@@ -1,14 +1,14 @@
 package agent.endpoint;
 
-import agent.datapath.manager.spec.EndpointAttachmentProxy;
-import agent.datapath.manager.spec.EndpointSpec;
-import agent.datapath.manager.spec.IpcacheEntry;
-import agent.datapath.manager.spec.IpcacheProxy;
-import agent.datapath.manager.spec.IpcacheProxy.IpcacheChange;
-import agent.datapath.manager.spec.IpcacheSource;
-import agent.datapath.manager.spec.PolicyDelta;
-import agent.datapath.manager.spec.PolicyEntry;
-import agent.datapath.manager.spec.PolicyMapProxy;
+import agent.datapath.spec.EndpointAttachmentProxy;
+import agent.datapath.spec.EndpointSpec;
+import agent.datapath.spec.IpcacheEntry;
+import agent.datapath.spec.IpcacheProxy;
+import agent.datapath.spec.IpcacheProxy.IpcacheChange;
+import agent.datapath.spec.IpcacheSource;
+import agent.datapath.spec.PolicyDelta;
+import agent.datapath.spec.PolicyEntry;
+import agent.datapath.spec.PolicyMapProxy;
 import agent.maps.layout.PolicyDirection;
 import agent.types.IpAddress;
 import agent.types.MacAddress;

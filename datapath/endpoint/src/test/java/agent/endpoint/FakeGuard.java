@@ -1,6 +1,6 @@
 package agent.endpoint;
 
-import agent.datapath.manager.spec.DeviceProxy;
+import agent.datapath.spec.DeviceProxy;
 import agent.node.DeviceSelection;
 import agent.node.GuardedDevices;
 import agent.types.AddressPair;

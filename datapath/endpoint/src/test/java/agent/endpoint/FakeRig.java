@@ -1,7 +1,7 @@
 package agent.endpoint;
 
 import agent.conductor.Repairs;
-import agent.datapath.manager.spec.EndpointFaults.Fault;
+import agent.datapath.spec.EndpointFaults.Fault;
 import agent.endpoint.config.RuntimeConfiguration;
 import agent.endpoint.config.RuntimeOptions;
 import agent.endpoint.config.RuntimeOptionsStore;

@@ -3,7 +3,7 @@ package agent.endpoint;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import agent.conductor.ConductorAgent;
-import agent.datapath.manager.spec.EndpointSpec;
+import agent.datapath.spec.EndpointSpec;
 import agent.endpoint.build.HostInterfaces;
 import agent.node.Devices.Device;
 import agent.types.MacAddress;

@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.spec.EndpointAttachmentProxy;
+import agent.datapath.spec.EndpointAttachmentProxy;
 import agent.endpoint.state.EndpointHealth.HealthLevel;
 import agent.endpoint.state.EndpointSnapshot;
 import agent.testkit.KernelTest;

@@ -1,8 +1,8 @@
 package agent.endpoint;
 
 import agent.bindings.bpf.BpfProgram;
-import agent.datapath.manager.spec.IpcacheEntry;
-import agent.datapath.manager.spec.IpcacheProxy.IpcacheChange;
+import agent.datapath.spec.IpcacheEntry;
+import agent.datapath.spec.IpcacheProxy.IpcacheChange;
 import agent.endpoint.model.ModelFrames;
 import agent.endpoint.model.ModelHost;
 import agent.endpoint.model.ModelPacket;

@@ -5,7 +5,7 @@ import static agent.endpoint.TestRules.selector;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
-import agent.datapath.manager.spec.PolicyEntry;
+import agent.datapath.spec.PolicyEntry;
 import agent.endpoint.request.EndpointRequest.RequestedPort;
 import agent.maps.layout.PolicyDirection;
 import agent.policy.spec.NamedPort;

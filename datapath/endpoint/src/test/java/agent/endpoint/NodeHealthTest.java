@@ -6,8 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.conductor.Faults;
 import agent.conductor.ModuleHealth.Level;
-import agent.datapath.manager.spec.EndpointFaults.Fault;
-import agent.datapath.manager.spec.EndpointFaults.Part;
+import agent.datapath.spec.EndpointFaults.Fault;
+import agent.datapath.spec.EndpointFaults.Part;
 import agent.endpoint.state.EndpointHealth;
 import agent.endpoint.state.EndpointHealth.HealthLevel;
 import agent.endpoint.state.EndpointState;

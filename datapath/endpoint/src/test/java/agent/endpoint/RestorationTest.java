@@ -8,8 +8,8 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.spec.IpcacheEntry;
-import agent.datapath.manager.spec.PolicyEntry;
+import agent.datapath.spec.IpcacheEntry;
+import agent.datapath.spec.PolicyEntry;
 import agent.endpoint.restore.RestoreReport;
 import agent.endpoint.state.EndpointAddressing;
 import agent.endpoint.state.EndpointHealth.HealthLevel;

@@ -7,8 +7,8 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.conductor.ModuleHealth.Level;
-import agent.datapath.manager.spec.EndpointSpec;
-import agent.datapath.manager.spec.IpcacheEntry;
+import agent.datapath.spec.EndpointSpec;
+import agent.datapath.spec.IpcacheEntry;
 import agent.endpoint.restore.RestoreReport;
 import agent.endpoint.state.EndpointIdentifier;
 import agent.endpoint.state.EndpointSnapshot;

@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.conductor.ModuleHealth.Level;
-import agent.datapath.manager.spec.RedirectedFlow;
+import agent.datapath.spec.RedirectedFlow;
 import agent.endpoint.restore.RestoreReport;
 import agent.endpoint.state.EndpointAddressing;
 import agent.endpoint.state.EndpointIdentifier;

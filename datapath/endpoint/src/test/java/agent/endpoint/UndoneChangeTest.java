@@ -4,9 +4,9 @@ import static agent.endpoint.TestRules.allowIngress;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
-import agent.datapath.manager.spec.EndpointSpec;
-import agent.datapath.manager.spec.IpcacheEntry;
-import agent.datapath.manager.spec.PolicyEntry;
+import agent.datapath.spec.EndpointSpec;
+import agent.datapath.spec.IpcacheEntry;
+import agent.datapath.spec.PolicyEntry;
 import agent.endpoint.state.EndpointHealth;
 import agent.endpoint.state.EndpointIdentifier;
 import agent.endpoint.state.EndpointRecord;

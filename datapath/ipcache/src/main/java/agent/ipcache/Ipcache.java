@@ -1,8 +1,8 @@
 package agent.ipcache;
 
-import agent.datapath.manager.spec.IpcacheEntry;
-import agent.datapath.manager.spec.IpcacheProxy;
-import agent.datapath.manager.spec.IpcacheProxy.IpcacheChange;
+import agent.datapath.spec.IpcacheEntry;
+import agent.datapath.spec.IpcacheProxy;
+import agent.datapath.spec.IpcacheProxy.IpcacheChange;
 import agent.identity.ReservedIdentity;
 import agent.types.IpAddress;
 import agent.types.Prefix;

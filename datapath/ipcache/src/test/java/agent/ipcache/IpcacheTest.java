@@ -6,12 +6,12 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.bindings.Errno;
 import agent.conductor.Repairs;
+import agent.datapath.guard.KernelFaults;
 import agent.datapath.manager.conductor.DatapathConductor;
 import agent.datapath.manager.conductor.IpcacheMaps;
-import agent.datapath.manager.guard.KernelFaults;
-import agent.datapath.manager.spec.IpcacheEntry;
-import agent.datapath.manager.spec.IpcacheProxy;
-import agent.datapath.manager.spec.IpcacheProxy.IpcacheChange;
+import agent.datapath.spec.IpcacheEntry;
+import agent.datapath.spec.IpcacheProxy;
+import agent.datapath.spec.IpcacheProxy.IpcacheChange;
 import agent.maps.layout.Ipcache4KeyFlyweight;
 import agent.maps.layout.Ipcache6KeyFlyweight;
 import agent.maps.layout.IpcacheEntryFlyweight;

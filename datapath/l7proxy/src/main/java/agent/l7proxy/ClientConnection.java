@@ -1,6 +1,6 @@
 package agent.l7proxy;
 
-import agent.datapath.manager.spec.RedirectedFlow;
+import agent.datapath.spec.RedirectedFlow;
 import agent.policy.request.HttpRequest;
 import agent.policy.request.HttpVerdict;
 import agent.policy.request.RedirectCounters.Count;

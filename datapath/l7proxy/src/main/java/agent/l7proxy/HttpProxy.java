@@ -1,8 +1,8 @@
 package agent.l7proxy;
 
-import agent.datapath.manager.spec.ProxyPorts;
-import agent.datapath.manager.spec.RedirectProxy;
-import agent.datapath.manager.spec.RedirectedFlow;
+import agent.datapath.spec.ProxyPorts;
+import agent.datapath.spec.RedirectProxy;
+import agent.datapath.spec.RedirectedFlow;
 import agent.maps.layout.RedirectKind;
 import agent.policy.request.RedirectCounters;
 import agent.types.IpAddress;

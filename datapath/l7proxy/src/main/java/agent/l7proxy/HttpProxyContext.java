@@ -1,6 +1,6 @@
 package agent.l7proxy;
 
-import agent.datapath.manager.spec.RedirectProxy;
+import agent.datapath.spec.RedirectProxy;
 import agent.policy.request.RequestPolicies;
 import agent.types.NumberOption;
 import java.nio.file.Path;

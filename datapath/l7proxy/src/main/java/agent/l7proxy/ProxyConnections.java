@@ -1,6 +1,6 @@
 package agent.l7proxy;
 
-import agent.datapath.manager.spec.RedirectedFlow;
+import agent.datapath.spec.RedirectedFlow;
 import io.netty.channel.Channel;
 import io.netty.util.concurrent.Ticker;
 import java.util.Comparator;

@@ -1,6 +1,6 @@
 package agent.l7proxy;
 
-import agent.datapath.manager.spec.RedirectedFlow;
+import agent.datapath.spec.RedirectedFlow;
 import java.time.Instant;
 import java.util.List;
 

@@ -1,7 +1,7 @@
 package agent.l7proxy;
 
-import agent.datapath.manager.spec.RedirectProxy;
-import agent.datapath.manager.spec.RedirectedFlow;
+import agent.datapath.spec.RedirectProxy;
+import agent.datapath.spec.RedirectedFlow;
 import agent.maps.layout.PolicyDirection;
 import agent.maps.layout.RedirectKind;
 import agent.policy.request.HttpRequest;

@@ -1,7 +1,7 @@
 package agent.policy;
 
-import agent.datapath.manager.spec.PolicyDelta;
-import agent.datapath.manager.spec.PolicyEntry;
+import agent.datapath.spec.PolicyDelta;
+import agent.datapath.spec.PolicyEntry;
 import agent.identity.Identity;
 import agent.identity.LabelSet;
 import agent.policy.PolicyUpdate.EndpointPolicyChange;

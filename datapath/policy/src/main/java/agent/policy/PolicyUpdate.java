@@ -1,6 +1,6 @@
 package agent.policy;
 
-import agent.datapath.manager.spec.PolicyDelta;
+import agent.datapath.spec.PolicyDelta;
 import agent.policy.reference.OutsideChanges;
 import agent.policy.resolve.ResolvedPolicy;
 import agent.types.Refusal;

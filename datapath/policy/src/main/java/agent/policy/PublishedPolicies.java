@@ -1,7 +1,7 @@
 package agent.policy;
 
-import agent.datapath.manager.spec.PolicyVerdict;
-import agent.datapath.manager.spec.RedirectedFlow;
+import agent.datapath.spec.PolicyVerdict;
+import agent.datapath.spec.RedirectedFlow;
 import agent.maps.layout.PolicyDirection;
 import agent.maps.layout.PolicyPrefix;
 import agent.maps.layout.RedirectKind;

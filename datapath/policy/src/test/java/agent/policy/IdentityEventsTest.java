@@ -9,8 +9,8 @@ import static agent.policy.RuleSpecs.on;
 import static agent.policy.RuleSpecs.tcp;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import agent.datapath.manager.spec.PolicyDelta;
-import agent.datapath.manager.spec.PolicyEntry;
+import agent.datapath.spec.PolicyDelta;
+import agent.datapath.spec.PolicyEntry;
 import agent.identity.DelayedIdentityAllocator;
 import agent.identity.Identity;
 import agent.identity.IdentityDirectory;

@@ -17,7 +17,7 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.spec.PolicyEntry;
+import agent.datapath.spec.PolicyEntry;
 import agent.identity.Identity;
 import agent.identity.LabelSet;
 import agent.identity.LocalCidrIdentityAllocator;

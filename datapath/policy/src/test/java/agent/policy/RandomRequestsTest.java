@@ -6,7 +6,7 @@ import static agent.policy.OutsideAddresses.identityOf;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.spec.RedirectedFlow;
+import agent.datapath.spec.RedirectedFlow;
 import agent.identity.Identity;
 import agent.identity.LabelSet;
 import agent.identity.LocalIdentityAllocator;

@@ -19,9 +19,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.spec.PolicyEntry;
-import agent.datapath.manager.spec.PolicyVerdict;
-import agent.datapath.manager.spec.RedirectedFlow;
+import agent.datapath.spec.PolicyEntry;
+import agent.datapath.spec.PolicyVerdict;
+import agent.datapath.spec.RedirectedFlow;
 import agent.identity.Identity;
 import agent.identity.LabelSet;
 import agent.identity.LocalIdentityAllocator;

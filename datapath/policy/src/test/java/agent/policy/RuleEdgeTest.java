@@ -7,7 +7,7 @@ import static agent.policy.RuleSpecs.on;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
-import agent.datapath.manager.spec.PolicyEntry;
+import agent.datapath.spec.PolicyEntry;
 import agent.identity.Identity;
 import agent.identity.LabelSet;
 import agent.identity.LocalIdentityAllocator;

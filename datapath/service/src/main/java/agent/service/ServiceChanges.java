@@ -1,6 +1,6 @@
 package agent.service;
 
-import agent.datapath.manager.spec.ServiceProxy;
+import agent.datapath.spec.ServiceProxy;
 import agent.service.ServiceTurns.Turn;
 import agent.service.TakenFrontends.Listener;
 import agent.types.EntrySource;

@@ -2,7 +2,7 @@ package agent.service;
 
 import static agent.service.ServiceForms.outside;
 
-import agent.datapath.manager.spec.ServiceProxy;
+import agent.datapath.spec.ServiceProxy;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 

@@ -1,6 +1,6 @@
 package agent.service;
 
-import agent.datapath.manager.spec.ServiceEntries;
+import agent.datapath.spec.ServiceEntries;
 import agent.maps.layout.BackendState;
 import agent.maps.layout.ServiceForwarding;
 import agent.maps.layout.ServiceScope;

@@ -2,8 +2,8 @@ package agent.service;
 
 import static agent.service.ServiceForms.outside;
 
-import agent.datapath.manager.spec.ServiceEntries;
-import agent.datapath.manager.spec.ServiceProxy;
+import agent.datapath.spec.ServiceEntries;
+import agent.datapath.spec.ServiceProxy;
 import agent.maps.layout.ServiceForwarding;
 import agent.types.EntrySource;
 import agent.types.IpAddress;

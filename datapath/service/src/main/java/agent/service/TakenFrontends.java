@@ -1,6 +1,6 @@
 package agent.service;
 
-import agent.datapath.manager.spec.ServiceProxy.KeptFrontend;
+import agent.datapath.spec.ServiceProxy.KeptFrontend;
 import agent.types.EntrySource;
 import agent.types.IpAddress;
 import agent.types.Refusal;

@@ -6,8 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.spec.ServiceEntries;
-import agent.datapath.manager.spec.ServiceProxy;
+import agent.datapath.spec.ServiceEntries;
+import agent.datapath.spec.ServiceProxy;
 import agent.maps.layout.BackendState;
 import agent.maps.layout.ServiceForwarding;
 import agent.maps.layout.SocketCounter;

@@ -1,8 +1,8 @@
 package agent.state;
 
 import agent.conductor.Faults;
-import agent.datapath.manager.spec.PrefilterList;
-import agent.datapath.manager.spec.PrefilterStore;
+import agent.datapath.spec.PrefilterList;
+import agent.datapath.spec.PrefilterStore;
 import agent.dns.NameLookup;
 import agent.dns.NameStore;
 import agent.endpoint.config.RuntimeOptionsStore;

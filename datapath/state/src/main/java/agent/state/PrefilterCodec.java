@@ -1,6 +1,6 @@
 package agent.state;
 
-import agent.datapath.manager.spec.PrefilterList;
+import agent.datapath.spec.PrefilterList;
 
 /** The codec of {@code prefilter/list.json}. */
 final class PrefilterCodec implements Codec<PrefilterList> {

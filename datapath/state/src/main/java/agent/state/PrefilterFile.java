@@ -1,8 +1,8 @@
 package agent.state;
 
 import agent.conductor.Faults;
-import agent.datapath.manager.spec.PrefilterList;
-import agent.datapath.manager.spec.PrefilterStore;
+import agent.datapath.spec.PrefilterList;
+import agent.datapath.spec.PrefilterStore;
 import agent.types.UnreadableStateException;
 import java.util.Optional;
 

@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.conductor.ModuleHealth;
-import agent.datapath.manager.spec.PrefilterList;
+import agent.datapath.spec.PrefilterList;
 import agent.endpoint.config.RuntimeOptionsStore.ChangedValue;
 import agent.endpoint.state.DatapathConfiguration;
 import agent.endpoint.state.EndpointAddressing;

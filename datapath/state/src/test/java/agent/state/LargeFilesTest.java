@@ -2,7 +2,7 @@ package agent.state;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import agent.datapath.manager.spec.PrefilterList;
+import agent.datapath.spec.PrefilterList;
 import agent.types.IpAddress;
 import agent.types.Prefix;
 import java.nio.file.Path;

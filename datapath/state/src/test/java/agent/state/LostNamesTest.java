@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.conductor.ModuleHealth.Level;
-import agent.datapath.manager.spec.PrefilterList;
+import agent.datapath.spec.PrefilterList;
 import agent.endpoint.config.RuntimeOptionsStore.ChangedValue;
 import agent.endpoint.state.EndpointStore;
 import agent.node.NodeStore.NodeRecord;

@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.conductor.Faults;
 import agent.conductor.ModuleHealth.Level;
-import agent.datapath.manager.spec.PrefilterList;
+import agent.datapath.spec.PrefilterList;
 import agent.dns.NameLookup;
 import agent.endpoint.config.RuntimeOptionsStore.ChangedValue;
 import agent.ipam.Lease;

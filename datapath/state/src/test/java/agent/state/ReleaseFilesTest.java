@@ -3,7 +3,7 @@ package agent.state;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import agent.datapath.manager.spec.PrefilterList;
+import agent.datapath.spec.PrefilterList;
 import agent.endpoint.state.DatapathConfiguration;
 import agent.endpoint.state.EndpointAddressing;
 import agent.endpoint.state.EndpointDevice;

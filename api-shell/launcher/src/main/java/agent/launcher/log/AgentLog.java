@@ -32,7 +32,7 @@ public final class AgentLog {
       List.of(
           "agent.l7proxy",
           "agent.dns.proxy",
-          "agent.datapath.manager.spec.ProxyPorts",
+          "agent.datapath.spec.ProxyPorts",
           "agent.domain.proxy");
 
   private AgentLog() {}

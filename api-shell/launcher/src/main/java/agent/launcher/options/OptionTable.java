@@ -20,10 +20,10 @@ import static agent.launcher.options.OptionType.MAP;
 import static agent.launcher.options.OptionType.STRING;
 import static agent.launcher.options.OptionType.STRINGS;
 
-import agent.datapath.manager.spec.DatapathOptions;
-import agent.datapath.manager.spec.FlowRing;
-import agent.datapath.manager.spec.Masquerading;
-import agent.datapath.manager.spec.ServiceProxy;
+import agent.datapath.spec.DatapathOptions;
+import agent.datapath.spec.FlowRing;
+import agent.datapath.spec.Masquerading;
+import agent.datapath.spec.ServiceProxy;
 import agent.dns.NamesContext;
 import agent.dns.proxy.DnsProxyContext;
 import agent.l7proxy.HttpProxyContext;

@@ -3,7 +3,7 @@ package agent.launcher.view;
 import agent.conductor.DutyCycle;
 import agent.conductor.ModuleHealth;
 import agent.datapath.manager.DatapathManager;
-import agent.datapath.manager.spec.DatapathStatus;
+import agent.datapath.spec.DatapathStatus;
 import agent.domain.node.ProcessPrivileges;
 import agent.launcher.options.SecretNames;
 import agent.maps.mirror.MapVisitor.MapSummary;

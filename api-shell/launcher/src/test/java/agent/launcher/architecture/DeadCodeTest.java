@@ -90,12 +90,12 @@ class DeadCodeTest {
               "agent.maps.kernel.FlowUsageArray.isOverflowUsed()",
               "tests of the programs and of the sweeps"),
           Map.entry(
-              "agent.datapath.manager.spec.DatapathMetrics.packets(int, int)",
+              "agent.datapath.spec.DatapathMetrics.packets(int, int)",
               "tests read one counter; /metrics reads all of them"),
           Map.entry(
-              "agent.datapath.manager.spec.PolicyVerdict.audited()",
+              "agent.datapath.spec.PolicyVerdict.audited()",
               "the verdict of audit mode, which the policy engine does not have yet"),
-          Map.entry("agent.datapath.manager.spec.PolicyVerdict.isAudited()", "see audited()"),
+          Map.entry("agent.datapath.spec.PolicyVerdict.isAudited()", "see audited()"),
           Map.entry(
               "agent.datapath.manager.DatapathManager.conductorExecuted()",
               "tests count the commands between a request and its answer"),

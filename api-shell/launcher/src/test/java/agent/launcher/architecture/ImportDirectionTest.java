@@ -40,6 +40,9 @@ class ImportDirectionTest {
           List.of("agent.types.."),
           List.of("agent.conductor.."),
           List.of("agent.reconcile.."),
+          List.of("agent.datapath.spec.."),
+          List.of("agent.datapath.guard.."),
+          List.of("agent.datapath.programs..", "agent.datapath.events.."),
           List.of("agent.datapath.manager.."),
           List.of("agent.identity..", "agent.ipam..", "agent.ipcache.."),
           List.of("agent.policy.."),
@@ -162,7 +165,7 @@ class ImportDirectionTest {
         .orShould()
         .dependOnClassesThat(
             resideInAnyPackage("agent.datapath..")
-                .and(resideOutsideOfPackages("agent.datapath.manager.spec..")))
+                .and(resideOutsideOfPackages("agent.datapath.spec..")))
         .orShould()
         .dependOnClassesThat(
             resideInAnyPackage("agent.conductor..")
@@ -240,6 +243,30 @@ class ImportDirectionTest {
         .check(classes);
   }
 
+  /** The domain above asks by proxies and records; only what puts it together sees the rest. */
+  @Test
+  void shouldAskTheDatapathByItsContractAlone() {
+    noClasses()
+        .that()
+        .resideInAnyPackage(
+            "agent.identity..",
+            "agent.ipam..",
+            "agent.ipcache..",
+            "agent.policy..",
+            "agent.node..",
+            "agent.service..",
+            "agent.dns..",
+            "agent.l7proxy..",
+            "agent.endpoint..",
+            "agent.state..",
+            "agent.server..")
+        .should()
+        .dependOnClassesThat(
+            resideInAnyPackage("agent.datapath..")
+                .and(resideOutsideOfPackages("agent.datapath.spec..")))
+        .check(classes);
+  }
+
   /** The conductor is in the manager; the mirrors and the conntrack sweep run on its orders. */
   @Test
   void shouldWriteKernelMapsOnlyInTheDatapath() {
@@ -260,6 +287,9 @@ class ImportDirectionTest {
             "agent.maps..",
             "agent.conntrack..",
             "agent.reconcile..",
+            "agent.datapath.guard..",
+            "agent.datapath.programs..",
+            "agent.datapath.events..",
             "agent.datapath.manager..")
         .should()
         .dependOnClassesThat(

@@ -25,7 +25,7 @@ class LockedFieldsTest {
   private static final Map<String, String> EXCEPTIONS =
       Map.ofEntries(
           Map.entry(
-              "agent.datapath.manager.load.RefusedPrograms.faults: read",
+              "agent.datapath.programs.load.RefusedPrograms.faults: read",
               "faults have a lock of their own"),
           Map.entry(
               "agent.datapath.manager.service.SocketServices.attachments: detach",

@@ -8,7 +8,7 @@ import agent.bindings.bpf.LibBpf;
 import agent.bindings.bpf.MapCalls;
 import agent.bindings.bpf.MapDescription;
 import agent.bindings.process.ProcessAttributes;
-import agent.datapath.manager.spec.RedirectProxy;
+import agent.datapath.spec.RedirectProxy;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.EntryBuffer;
 import agent.maps.kernel.MapDefinition;

@@ -1,7 +1,7 @@
 package agent.server.handler;
 
-import agent.datapath.manager.spec.Prefilter;
-import agent.datapath.manager.spec.PrefilterList;
+import agent.datapath.spec.Prefilter;
+import agent.datapath.spec.PrefilterList;
 import agent.server.Answer;
 import agent.server.AnswerBudget;
 import agent.server.ApiHandler;

@@ -1,8 +1,8 @@
 package agent.server.metrics;
 
-import agent.datapath.manager.spec.DatapathEvents;
-import agent.datapath.manager.spec.DatapathMetrics;
-import agent.datapath.manager.spec.DatapathStatus;
+import agent.datapath.spec.DatapathEvents;
+import agent.datapath.spec.DatapathMetrics;
+import agent.datapath.spec.DatapathStatus;
 import agent.maps.layout.DropReason;
 import agent.maps.layout.MetricsDirection;
 import java.util.ArrayList;

@@ -1,6 +1,6 @@
 package agent.server.metrics;
 
-import agent.datapath.manager.spec.ServiceProxy;
+import agent.datapath.spec.ServiceProxy;
 import agent.service.Services;
 import java.util.List;
 import java.util.Locale;

@@ -1,6 +1,6 @@
 package agent.server.monitor;
 
-import agent.datapath.manager.spec.RedirectedFlow;
+import agent.datapath.spec.RedirectedFlow;
 import agent.types.IpAddress;
 import java.util.LinkedHashMap;
 import java.util.Map;

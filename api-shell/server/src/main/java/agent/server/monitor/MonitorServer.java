@@ -2,7 +2,7 @@ package agent.server.monitor;
 
 import agent.bindings.BindingsException;
 import agent.bindings.net.PeerCredentials;
-import agent.datapath.manager.spec.DatapathEvents;
+import agent.datapath.spec.DatapathEvents;
 import agent.maps.layout.DropReason;
 import agent.maps.layout.MetricsDirection;
 import agent.server.socket.ListeningSocket;

@@ -1,8 +1,8 @@
 package agent.server.monitor;
 
 import agent.contract.monitor.MonitorStream;
-import agent.datapath.manager.spec.DatapathEvents;
-import agent.datapath.manager.spec.FlowRing;
+import agent.datapath.spec.DatapathEvents;
+import agent.datapath.spec.FlowRing;
 import agent.maps.layout.FlowEventFlyweight;
 import agent.maps.layout.FlowEvents;
 import agent.maps.layout.TranslationEventFlyweight;

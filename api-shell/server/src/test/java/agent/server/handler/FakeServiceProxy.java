@@ -1,7 +1,7 @@
 package agent.server.handler;
 
-import agent.datapath.manager.spec.ServiceEntries;
-import agent.datapath.manager.spec.ServiceProxy;
+import agent.datapath.spec.ServiceEntries;
+import agent.datapath.spec.ServiceProxy;
 import agent.maps.layout.SocketCounter;
 import agent.types.Refusal;
 import java.util.Collection;

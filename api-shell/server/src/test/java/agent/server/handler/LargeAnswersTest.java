@@ -5,8 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 
 import agent.client.AgentClient;
 import agent.client.RequestPath;
-import agent.datapath.manager.spec.Prefilter;
-import agent.datapath.manager.spec.PrefilterList;
+import agent.datapath.spec.Prefilter;
+import agent.datapath.spec.PrefilterList;
 import agent.endpoint.PolicyService;
 import agent.policy.PolicyChange;
 import agent.policy.reference.SelectorListing;

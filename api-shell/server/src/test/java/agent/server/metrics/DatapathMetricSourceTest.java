@@ -2,11 +2,11 @@ package agent.server.metrics;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import agent.datapath.manager.spec.DatapathEvents;
-import agent.datapath.manager.spec.DatapathMetrics;
-import agent.datapath.manager.spec.DatapathStatus;
-import agent.datapath.manager.spec.FlowRing;
-import agent.datapath.manager.spec.TcMode;
+import agent.datapath.spec.DatapathEvents;
+import agent.datapath.spec.DatapathMetrics;
+import agent.datapath.spec.DatapathStatus;
+import agent.datapath.spec.FlowRing;
+import agent.datapath.spec.TcMode;
 import agent.maps.layout.DropReason;
 import agent.maps.layout.MetricsDirection;
 import java.util.ArrayList;

@@ -17,7 +17,7 @@ import agent.client.MonitorEvent.Packet;
 import agent.client.MonitorEvent.Place;
 import agent.client.MonitorEvent.Translation;
 import agent.contract.monitor.MonitorStream;
-import agent.datapath.manager.spec.DatapathEvents;
+import agent.datapath.spec.DatapathEvents;
 import agent.maps.layout.DropReason;
 import agent.maps.layout.EventType;
 import agent.maps.layout.FlowEventFlyweight;

@@ -1,7 +1,7 @@
 package agent.server.monitor;
 
-import agent.datapath.manager.spec.DatapathEvents;
-import agent.datapath.manager.spec.FlowRing;
+import agent.datapath.spec.DatapathEvents;
+import agent.datapath.spec.FlowRing;
 import agent.maps.layout.DropReason;
 import agent.maps.layout.EventType;
 import agent.maps.layout.FlowEventFlyweight;

@@ -7,7 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import agent.client.MonitorClient;
 import agent.client.MonitorEvent.KeptEnd;
 import agent.contract.monitor.MonitorStream;
-import agent.datapath.manager.spec.RedirectedFlow;
+import agent.datapath.spec.RedirectedFlow;
 import agent.dns.proxy.DnsObserver.Event;
 import agent.dns.proxy.DnsObserver.Verdict;
 import agent.l7proxy.RequestRecord;

@@ -1,6 +1,6 @@
 package agent.datapath.manager.service;
 
-import agent.datapath.manager.spec.ServiceProxy;
+import agent.datapath.spec.ServiceProxy;
 import java.util.Arrays;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;

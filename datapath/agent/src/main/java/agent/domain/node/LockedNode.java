@@ -1,6 +1,6 @@
 package agent.domain.node;
 
-import agent.datapath.manager.attach.Pins;
+import agent.datapath.programs.attach.Pins;
 import agent.state.AgentState;
 import agent.types.AlreadyInUseException;
 import agent.types.OperationException;

@@ -1,7 +1,7 @@
 package agent.domain.node;
 
-import agent.datapath.manager.spec.Masquerading;
-import agent.datapath.manager.spec.SocketPorts;
+import agent.datapath.spec.Masquerading;
+import agent.datapath.spec.SocketPorts;
 import agent.node.FamilyAddressing;
 import agent.node.NodeAddressing;
 import agent.node.NodeOptions;

@@ -1,8 +1,8 @@
 package agent.domain.node;
 
-import agent.datapath.manager.spec.Balancing;
-import agent.datapath.manager.spec.DatapathContext;
-import agent.datapath.manager.spec.PrefilterStore;
+import agent.datapath.spec.Balancing;
+import agent.datapath.spec.DatapathContext;
+import agent.datapath.spec.PrefilterStore;
 import agent.dns.DnsNameResolver;
 import agent.dns.NameResolver;
 import agent.ipam.AddressPool;

@@ -5,7 +5,7 @@ import agent.bindings.net.ListenerProbe;
 import agent.bindings.net.NamespaceLock;
 import agent.bindings.net.PeerCredentials;
 import agent.bindings.process.DirectoryLock;
-import agent.datapath.manager.attach.Pins;
+import agent.datapath.programs.attach.Pins;
 import agent.types.AlreadyInUseException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;

@@ -27,7 +27,7 @@ final class ForwardedLog {
 
   /** The loggers of the proxies; the process can name no others. */
   private static final List<String> PREFIXES =
-      List.of("agent.l7proxy.", "agent.dns.proxy.", "agent.datapath.manager.spec.ProxyPorts");
+      List.of("agent.l7proxy.", "agent.dns.proxy.", "agent.datapath.spec.ProxyPorts");
 
   /** The proxies have fewer loggers and patterns of messages; more would be invented ones. */
   private static final int MOST_NAMES = 256;

@@ -1,7 +1,7 @@
 package agent.domain.proxy;
 
-import agent.datapath.manager.spec.RedirectProxy;
-import agent.datapath.manager.spec.RedirectedFlow;
+import agent.datapath.spec.RedirectProxy;
+import agent.datapath.spec.RedirectedFlow;
 import agent.types.OperationException;
 import java.util.HashSet;
 import java.util.List;

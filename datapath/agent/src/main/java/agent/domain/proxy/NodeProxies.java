@@ -1,7 +1,7 @@
 package agent.domain.proxy;
 
 import agent.conductor.HealthBoard;
-import agent.datapath.manager.spec.RedirectProxy;
+import agent.datapath.spec.RedirectProxy;
 import agent.maps.layout.RedirectKind;
 import agent.types.IoFailure;
 import agent.types.IpAddress;

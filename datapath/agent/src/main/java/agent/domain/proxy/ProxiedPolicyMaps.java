@@ -1,10 +1,10 @@
 package agent.domain.proxy;
 
-import agent.datapath.manager.spec.IpcacheEntry;
-import agent.datapath.manager.spec.IpcacheProxy;
-import agent.datapath.manager.spec.PolicyDelta;
-import agent.datapath.manager.spec.PolicyEntry;
-import agent.datapath.manager.spec.PolicyMapProxy;
+import agent.datapath.spec.IpcacheEntry;
+import agent.datapath.spec.IpcacheProxy;
+import agent.datapath.spec.PolicyDelta;
+import agent.datapath.spec.PolicyEntry;
+import agent.datapath.spec.PolicyMapProxy;
 import agent.maps.layout.RedirectKind;
 import java.util.Collection;
 import java.util.EnumSet;

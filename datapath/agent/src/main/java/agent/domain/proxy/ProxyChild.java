@@ -2,9 +2,9 @@ package agent.domain.proxy;
 
 import agent.bindings.process.PipeWriter;
 import agent.conductor.ThreadPriority;
-import agent.datapath.manager.spec.NodeRedirects;
-import agent.datapath.manager.spec.RedirectProxy;
-import agent.datapath.manager.spec.RedirectedFlow;
+import agent.datapath.spec.NodeRedirects;
+import agent.datapath.spec.RedirectProxy;
+import agent.datapath.spec.RedirectedFlow;
 import agent.dns.NameResolver.Resolved;
 import agent.dns.proxy.DeniedNameException;
 import agent.dns.proxy.DnsObserver;

@@ -1,8 +1,8 @@
 package agent.domain.proxy;
 
 import agent.datapath.manager.redirect.RedirectLookups;
-import agent.datapath.manager.spec.RedirectProxy;
-import agent.datapath.manager.spec.RedirectedFlow;
+import agent.datapath.spec.RedirectProxy;
+import agent.datapath.spec.RedirectedFlow;
 import agent.maps.layout.RedirectKind;
 import agent.types.IpAddress;
 import java.util.Objects;

@@ -1,6 +1,6 @@
 package agent.domain.proxy;
 
-import agent.datapath.manager.spec.NodeRedirects;
+import agent.datapath.spec.NodeRedirects;
 import agent.dns.proxy.NameGate;
 import agent.identity.IdentityAllocator;
 import agent.maps.layout.RedirectKind;

@@ -1,6 +1,6 @@
 package agent.domain.proxy;
 
-import agent.datapath.manager.spec.RedirectedFlow;
+import agent.datapath.spec.RedirectedFlow;
 import agent.types.IpAddress;
 import java.io.DataInput;
 import java.io.DataOutput;

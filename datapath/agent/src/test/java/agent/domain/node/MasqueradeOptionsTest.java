@@ -5,8 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.spec.Masquerading;
-import agent.datapath.manager.spec.SocketPorts;
+import agent.datapath.spec.Masquerading;
+import agent.datapath.spec.SocketPorts;
 import agent.node.FamilyAddressing;
 import agent.node.NodeAddressing;
 import agent.node.Sysctls;

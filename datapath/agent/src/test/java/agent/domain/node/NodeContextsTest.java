@@ -6,9 +6,9 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.spec.Balancing;
-import agent.datapath.manager.spec.DatapathContext;
-import agent.datapath.manager.spec.PrefilterStore;
+import agent.datapath.spec.Balancing;
+import agent.datapath.spec.DatapathContext;
+import agent.datapath.spec.PrefilterStore;
 import agent.ipam.AddressFamily;
 import agent.ipam.Ipam;
 import agent.ipam.LeaseStore;

@@ -6,7 +6,7 @@ import agent.conductor.Faults;
 import agent.conductor.ModuleHealth.Level;
 import agent.conductor.Repairs;
 import agent.conductor.Repairs.Kind;
-import agent.datapath.manager.spec.SocketPorts;
+import agent.datapath.spec.SocketPorts;
 import agent.node.netfilter.MasqueradeGuard;
 import java.util.List;
 import org.junit.jupiter.api.Test;

@@ -1,7 +1,7 @@
 package agent.domain.proxy;
 
-import agent.datapath.manager.spec.NodeRedirects;
-import agent.datapath.manager.spec.RedirectedFlow;
+import agent.datapath.spec.NodeRedirects;
+import agent.datapath.spec.RedirectedFlow;
 import agent.dns.NameResolver.Resolved;
 import agent.dns.proxy.DnsObserver;
 import agent.l7proxy.RequestRecord;

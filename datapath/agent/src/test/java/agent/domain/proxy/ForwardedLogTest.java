@@ -33,7 +33,7 @@ class ForwardedLogTest {
           "agent.l7proxy",
           "agent.l7proxyx",
           "agent.dns.proxy",
-          "agent.datapath.manager.spec.ProxyPorts",
+          "agent.datapath.spec.ProxyPorts",
           LIBRARIES,
           ForwardedLog.class.getName());
 
@@ -88,7 +88,7 @@ class ForwardedLogTest {
         List.of(
             "agent.l7proxy.Upstream",
             "agent.dns.proxy.Exchanges",
-            "agent.datapath.manager.spec.ProxyPorts")) {
+            "agent.datapath.spec.ProxyPorts")) {
       assertEquals("WARN " + name + " [{} ends] it ends", log("WARN", name, "{} ends", "it ends"));
     }
     assertEquals("DEBUG agent.l7proxy.A [] x y", log("DEBUG", "agent.l7proxy.A", "", "x\ny"));
@@ -103,7 +103,7 @@ class ForwardedLogTest {
             "agent.server.ApiDispatcher",
             "agent.l7proxyx.A",
             "agent.dns.Names",
-            "agent.datapath.manager.spec.FlowRing",
+            "agent.datapath.spec.FlowRing",
             "")) {
       assertEquals(
           "INFO " + LIBRARIES + " [] " + name + ": done", log("INFO", name, "{} done", "done"));

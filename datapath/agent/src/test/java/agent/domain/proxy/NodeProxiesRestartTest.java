@@ -4,8 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.spec.RedirectProxy;
-import agent.datapath.manager.spec.RedirectedFlow;
+import agent.datapath.spec.RedirectProxy;
+import agent.datapath.spec.RedirectedFlow;
 import agent.maps.layout.RedirectKind;
 import agent.types.IpAddress;
 import agent.types.OperationException;

@@ -5,12 +5,12 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.spec.IpcacheEntry;
-import agent.datapath.manager.spec.IpcacheProxy;
-import agent.datapath.manager.spec.PolicyDelta;
-import agent.datapath.manager.spec.PolicyEntry;
-import agent.datapath.manager.spec.PolicyMapProxy;
-import agent.datapath.manager.spec.PolicyVerdict;
+import agent.datapath.spec.IpcacheEntry;
+import agent.datapath.spec.IpcacheProxy;
+import agent.datapath.spec.PolicyDelta;
+import agent.datapath.spec.PolicyEntry;
+import agent.datapath.spec.PolicyMapProxy;
+import agent.datapath.spec.PolicyVerdict;
 import agent.maps.layout.PolicyDirection;
 import agent.maps.layout.RedirectKind;
 import agent.testkit.OtherThread;

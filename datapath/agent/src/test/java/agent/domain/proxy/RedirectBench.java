@@ -1,7 +1,7 @@
 package agent.domain.proxy;
 
-import agent.datapath.manager.spec.RedirectProxy;
-import agent.datapath.manager.spec.RedirectedFlow;
+import agent.datapath.spec.RedirectProxy;
+import agent.datapath.spec.RedirectedFlow;
 import agent.dns.proxy.DnsProxyContext;
 import agent.l7proxy.HttpProxyContext;
 import agent.l7proxy.RequestListener;

@@ -1,6 +1,6 @@
 package agent.dns.proxy;
 
-import agent.datapath.manager.spec.RedirectedFlow;
+import agent.datapath.spec.RedirectedFlow;
 import agent.dns.NameResolver.Resolved;
 import agent.policy.request.RedirectCounters.FlowCounters;
 import java.util.List;

@@ -1,6 +1,6 @@
 package agent.dns.proxy;
 
-import agent.datapath.manager.spec.RedirectProxy;
+import agent.datapath.spec.RedirectProxy;
 import agent.policy.request.RequestPolicies;
 import agent.types.NumberOption;
 import java.time.Duration;

@@ -1,6 +1,6 @@
 package agent.dns.proxy;
 
-import agent.datapath.manager.spec.RedirectedFlow;
+import agent.datapath.spec.RedirectedFlow;
 import agent.dns.DnsNameResolver;
 import agent.dns.NameResolver.Resolved;
 import agent.dns.proxy.DnsExchange.Client;

@@ -1,7 +1,7 @@
 package agent.dns.proxy;
 
-import agent.datapath.manager.spec.ProxyPorts;
-import agent.datapath.manager.spec.RedirectProxy;
+import agent.datapath.spec.ProxyPorts;
+import agent.datapath.spec.RedirectProxy;
 import agent.types.IoFailure;
 import agent.types.IpAddress;
 import agent.types.OperationException;

@@ -1,7 +1,7 @@
 package agent.dns.proxy;
 
-import agent.datapath.manager.spec.RedirectProxy;
-import agent.datapath.manager.spec.RedirectedFlow;
+import agent.datapath.spec.RedirectProxy;
+import agent.datapath.spec.RedirectedFlow;
 import agent.types.IpAddress;
 import java.io.IOException;
 import java.net.InetSocketAddress;

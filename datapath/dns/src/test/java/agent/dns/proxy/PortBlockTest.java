@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.spec.ProxyPorts;
+import agent.datapath.spec.ProxyPorts;
 import agent.maps.layout.RedirectKind;
 import agent.types.IpAddress;
 import agent.types.OperationException;

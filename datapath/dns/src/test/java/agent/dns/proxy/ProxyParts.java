@@ -1,6 +1,6 @@
 package agent.dns.proxy;
 
-import agent.datapath.manager.spec.RedirectedFlow;
+import agent.datapath.spec.RedirectedFlow;
 import agent.types.IpAddress;
 import java.io.IOException;
 import java.util.ArrayList;

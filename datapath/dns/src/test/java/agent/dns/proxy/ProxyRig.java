@@ -2,7 +2,7 @@ package agent.dns.proxy;
 
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.spec.RedirectedFlow;
+import agent.datapath.spec.RedirectedFlow;
 import agent.dns.NameResolver.Resolved;
 import agent.maps.layout.PolicyDirection;
 import agent.maps.layout.RedirectKind;

@@ -2,8 +2,8 @@ package agent.endpoint.build;
 
 import agent.conductor.ConductorAgent;
 import agent.conductor.StepSequence;
-import agent.datapath.manager.spec.EndpointAttachmentProxy;
-import agent.datapath.manager.spec.EndpointAttachmentProxy.HostInterface;
+import agent.datapath.spec.EndpointAttachmentProxy;
+import agent.datapath.spec.EndpointAttachmentProxy.HostInterface;
 import agent.endpoint.state.Endpoint;
 import agent.endpoint.state.EndpointDevice;
 import agent.endpoint.state.EndpointJournal;

@@ -1,8 +1,8 @@
 package agent.endpoint.build;
 
 import agent.conductor.ConductorAgent;
-import agent.datapath.manager.spec.EndpointAttachmentProxy;
-import agent.datapath.manager.spec.EndpointAttachmentProxy.HostInterface;
+import agent.datapath.spec.EndpointAttachmentProxy;
+import agent.datapath.spec.EndpointAttachmentProxy.HostInterface;
 import agent.node.Devices;
 import agent.node.Devices.Device;
 import agent.node.InterfaceName;

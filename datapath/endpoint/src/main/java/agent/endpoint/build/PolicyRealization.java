@@ -3,7 +3,7 @@ package agent.endpoint.build;
 import agent.conductor.ConductorAgent;
 import agent.conductor.StepSequence;
 import agent.conductor.Work;
-import agent.datapath.manager.spec.PolicyMapProxy;
+import agent.datapath.spec.PolicyMapProxy;
 import agent.endpoint.state.Endpoint;
 import agent.endpoint.state.EndpointJournal;
 import agent.endpoint.state.EndpointRegistry;

@@ -1,6 +1,6 @@
 package agent.endpoint.build;
 
-import agent.datapath.manager.spec.DatapathEvents;
+import agent.datapath.spec.DatapathEvents;
 import agent.maps.layout.FlowEventFlyweight;
 import agent.maps.layout.TranslationEventFlyweight;
 import agent.types.IpAddress;

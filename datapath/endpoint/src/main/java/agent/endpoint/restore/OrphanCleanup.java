@@ -1,7 +1,7 @@
 package agent.endpoint.restore;
 
 import agent.conductor.ConductorAgent;
-import agent.datapath.manager.spec.EndpointAttachmentProxy;
+import agent.datapath.spec.EndpointAttachmentProxy;
 import agent.endpoint.build.Answers;
 import agent.endpoint.build.HostInterfaces;
 import agent.endpoint.state.EndpointDevice;

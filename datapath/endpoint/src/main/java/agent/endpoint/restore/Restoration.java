@@ -2,10 +2,10 @@ package agent.endpoint.restore;
 
 import agent.conductor.ConductorAgent;
 import agent.conductor.StepSequence;
-import agent.datapath.manager.spec.EndpointAttachmentProxy;
-import agent.datapath.manager.spec.PolicyDelta;
-import agent.datapath.manager.spec.PolicyMapProxy;
-import agent.datapath.manager.spec.PolicyMapProxy.PolicyChange;
+import agent.datapath.spec.EndpointAttachmentProxy;
+import agent.datapath.spec.PolicyDelta;
+import agent.datapath.spec.PolicyMapProxy;
+import agent.datapath.spec.PolicyMapProxy.PolicyChange;
 import agent.endpoint.build.Answers;
 import agent.endpoint.build.EndpointOperations;
 import agent.endpoint.build.EndpointRemoval;

@@ -1,8 +1,8 @@
 package agent.endpoint.restore;
 
 import agent.conductor.ConductorAgent;
-import agent.datapath.manager.spec.EndpointAttachmentProxy;
-import agent.datapath.manager.spec.PolicyMapProxy;
+import agent.datapath.spec.EndpointAttachmentProxy;
+import agent.datapath.spec.PolicyMapProxy;
 import agent.endpoint.build.Answers;
 import agent.endpoint.build.IdentityArrival;
 import agent.endpoint.state.DatapathConfiguration;

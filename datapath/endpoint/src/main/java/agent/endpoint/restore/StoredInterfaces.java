@@ -1,7 +1,7 @@
 package agent.endpoint.restore;
 
-import agent.datapath.manager.spec.EndpointAttachmentProxy;
-import agent.datapath.manager.spec.EndpointAttachmentProxy.HostInterface;
+import agent.datapath.spec.EndpointAttachmentProxy;
+import agent.datapath.spec.EndpointAttachmentProxy.HostInterface;
 import agent.endpoint.build.Answers;
 import agent.endpoint.state.EndpointDevice;
 import agent.endpoint.state.EndpointRecord;

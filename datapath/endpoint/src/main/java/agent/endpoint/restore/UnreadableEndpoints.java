@@ -1,9 +1,9 @@
 package agent.endpoint.restore;
 
-import agent.datapath.manager.spec.EndpointAttachmentProxy;
-import agent.datapath.manager.spec.EndpointAttachmentProxy.KernelEntry;
-import agent.datapath.manager.spec.IpcacheEntry;
-import agent.datapath.manager.spec.PolicyMapProxy;
+import agent.datapath.spec.EndpointAttachmentProxy;
+import agent.datapath.spec.EndpointAttachmentProxy.KernelEntry;
+import agent.datapath.spec.IpcacheEntry;
+import agent.datapath.spec.PolicyMapProxy;
 import agent.endpoint.build.Answers;
 import agent.endpoint.build.IdentityArrival;
 import agent.endpoint.state.DatapathConfiguration;

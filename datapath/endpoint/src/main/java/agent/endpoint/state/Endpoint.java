@@ -1,7 +1,7 @@
 package agent.endpoint.state;
 
-import agent.datapath.manager.spec.EndpointFaults.Fault;
-import agent.datapath.manager.spec.EndpointSpec;
+import agent.datapath.spec.EndpointFaults.Fault;
+import agent.datapath.spec.EndpointSpec;
 import agent.endpoint.state.EndpointHealth.HealthLevel;
 import agent.endpoint.state.EndpointLog.LogEntry;
 import agent.identity.Identity;

@@ -1,7 +1,7 @@
 package agent.endpoint.state;
 
-import agent.datapath.manager.spec.EndpointFaults.Fault;
-import agent.datapath.manager.spec.EndpointFaults.Part;
+import agent.datapath.spec.EndpointFaults.Fault;
+import agent.datapath.spec.EndpointFaults.Part;
 
 /**
  * The health of one endpoint.

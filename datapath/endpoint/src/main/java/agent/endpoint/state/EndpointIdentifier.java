@@ -1,6 +1,6 @@
 package agent.endpoint.state;
 
-import agent.datapath.manager.spec.EndpointSpec;
+import agent.datapath.spec.EndpointSpec;
 import agent.types.Refusal;
 
 /**

@@ -1,7 +1,7 @@
 package agent.endpoint.state;
 
 import agent.conductor.ConductorAgent;
-import agent.datapath.manager.spec.EndpointFaults.Fault;
+import agent.datapath.spec.EndpointFaults.Fault;
 import agent.endpoint.state.EndpointHealth.HealthLevel;
 import java.time.Duration;
 import java.time.InstantSource;

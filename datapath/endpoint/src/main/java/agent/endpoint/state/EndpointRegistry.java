@@ -1,7 +1,7 @@
 package agent.endpoint.state;
 
-import agent.datapath.manager.spec.EndpointFaults;
-import agent.datapath.manager.spec.EndpointFaults.Fault;
+import agent.datapath.spec.EndpointFaults;
+import agent.datapath.spec.EndpointFaults.Fault;
 import agent.endpoint.state.EndpointHealth.HealthLevel;
 import agent.types.IpAddress;
 import agent.types.Refusal;

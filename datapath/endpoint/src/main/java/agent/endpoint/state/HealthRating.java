@@ -1,6 +1,6 @@
 package agent.endpoint.state;
 
-import agent.datapath.manager.spec.EndpointFaults.Fault;
+import agent.datapath.spec.EndpointFaults.Fault;
 import agent.endpoint.state.EndpointHealth.HealthLevel;
 
 /**

@@ -1,7 +1,7 @@
 package agent.endpoint.watch;
 
-import agent.datapath.manager.spec.EndpointFaults.Fault;
-import agent.datapath.manager.spec.EndpointFaults.Part;
+import agent.datapath.spec.EndpointFaults.Fault;
+import agent.datapath.spec.EndpointFaults.Part;
 import agent.endpoint.state.Endpoint;
 import agent.endpoint.state.EndpointAddressing;
 import agent.endpoint.state.EndpointDevice;

@@ -1,9 +1,9 @@
 package agent.endpoint.watch;
 
 import agent.conductor.ConductorAgent;
-import agent.datapath.manager.spec.EndpointAttachmentProxy.HostInterface;
-import agent.datapath.manager.spec.EndpointFaults.Fault;
-import agent.datapath.manager.spec.EndpointFaults.Part;
+import agent.datapath.spec.EndpointAttachmentProxy.HostInterface;
+import agent.datapath.spec.EndpointFaults.Fault;
+import agent.datapath.spec.EndpointFaults.Part;
 import agent.endpoint.state.Endpoint;
 import agent.endpoint.state.EndpointDevice;
 import agent.endpoint.state.EndpointRecord;

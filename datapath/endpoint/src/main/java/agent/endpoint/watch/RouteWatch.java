@@ -1,8 +1,8 @@
 package agent.endpoint.watch;
 
 import agent.conductor.Repairs;
-import agent.datapath.manager.spec.EndpointFaults.Fault;
-import agent.datapath.manager.spec.EndpointFaults.Part;
+import agent.datapath.spec.EndpointFaults.Fault;
+import agent.datapath.spec.EndpointFaults.Part;
 import agent.endpoint.state.Endpoint;
 import agent.endpoint.watch.NodeWatch.EndpointOwners;
 import agent.node.WorkloadRoutes;

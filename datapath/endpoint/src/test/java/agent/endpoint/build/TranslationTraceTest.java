@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.spec.DatapathEvents;
+import agent.datapath.spec.DatapathEvents;
 import agent.maps.layout.TranslationEventFlyweight;
 import java.lang.reflect.Proxy;
 import java.util.ArrayList;

@@ -1,7 +1,7 @@
 package agent.endpoint.watch;
 
 import agent.conductor.ConductorAgent;
-import agent.datapath.manager.spec.EndpointFaults;
+import agent.datapath.spec.EndpointFaults;
 import agent.endpoint.state.DatapathConfiguration;
 import agent.endpoint.state.Endpoint;
 import agent.endpoint.state.EndpointAddressing;

@@ -1,7 +1,7 @@
 package agent.datapath.manager;
 
 import agent.conntrack.ConntrackGc;
-import agent.datapath.manager.spec.AddressUse;
+import agent.datapath.spec.AddressUse;
 import agent.maps.kernel.BpfMapException;
 import agent.maps.kernel.WatchedAddressMap;
 import agent.types.IpAddress;

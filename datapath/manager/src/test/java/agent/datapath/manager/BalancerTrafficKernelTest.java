@@ -15,10 +15,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.bindings.bpf.BpfLink;
 import agent.conductor.Repairs.Kind;
-import agent.datapath.manager.spec.Balancing;
-import agent.datapath.manager.spec.DatapathContext;
-import agent.datapath.manager.spec.Prefilter.PrefilterMode;
-import agent.datapath.manager.spec.ServiceEntries;
+import agent.datapath.spec.Balancing;
+import agent.datapath.spec.DatapathContext;
+import agent.datapath.spec.Prefilter.PrefilterMode;
+import agent.datapath.spec.ServiceEntries;
 import agent.maps.layout.BackendState;
 import agent.maps.layout.DropReason;
 import agent.maps.layout.MetricsDirection;

@@ -5,10 +5,10 @@ import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
-import agent.datapath.manager.spec.IpcacheEntry;
-import agent.datapath.manager.spec.IpcacheProxy.IpcacheChange;
-import agent.datapath.manager.spec.ServiceEntries;
-import agent.datapath.manager.spec.ServiceEntries.Backend;
+import agent.datapath.spec.IpcacheEntry;
+import agent.datapath.spec.IpcacheProxy.IpcacheChange;
+import agent.datapath.spec.ServiceEntries;
+import agent.datapath.spec.ServiceEntries.Backend;
 import agent.maps.layout.BackendState;
 import agent.maps.layout.ServiceScope;
 import agent.testkit.Commands;

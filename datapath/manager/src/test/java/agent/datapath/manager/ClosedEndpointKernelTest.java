@@ -6,8 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.spec.EndpointSpec;
-import agent.datapath.manager.spec.TcMode;
+import agent.datapath.spec.EndpointSpec;
+import agent.datapath.spec.TcMode;
 import agent.maps.layout.DropReason;
 import agent.maps.layout.MetricsDirection;
 import agent.testkit.KernelTest;

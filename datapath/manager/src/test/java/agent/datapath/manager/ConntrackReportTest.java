@@ -6,7 +6,7 @@ import agent.bindings.Errno;
 import agent.conductor.HealthBoard;
 import agent.conntrack.ConntrackGc;
 import agent.conntrack.ConntrackGc.ConntrackSweeper;
-import agent.datapath.manager.spec.DatapathStatus;
+import agent.datapath.spec.DatapathStatus;
 import agent.maps.layout.ConntrackSweepFlyweight;
 import agent.maps.layout.ConntrackTable;
 import java.util.List;

@@ -1,8 +1,8 @@
 package agent.datapath.manager;
 
-import agent.datapath.manager.spec.EndpointSpec;
-import agent.datapath.manager.spec.FlowRing;
-import agent.datapath.manager.spec.TcMode;
+import agent.datapath.spec.EndpointSpec;
+import agent.datapath.spec.FlowRing;
+import agent.datapath.spec.TcMode;
 import agent.types.IpAddress;
 import agent.types.MacAddress;
 import java.io.BufferedReader;

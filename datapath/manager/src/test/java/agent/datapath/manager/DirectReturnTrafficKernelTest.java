@@ -12,11 +12,11 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.spec.Balancing;
-import agent.datapath.manager.spec.DatapathContext;
-import agent.datapath.manager.spec.Masquerading;
-import agent.datapath.manager.spec.ServiceEntries;
-import agent.datapath.manager.spec.SocketPorts;
+import agent.datapath.spec.Balancing;
+import agent.datapath.spec.DatapathContext;
+import agent.datapath.spec.Masquerading;
+import agent.datapath.spec.ServiceEntries;
+import agent.datapath.spec.SocketPorts;
 import agent.maps.layout.BackendState;
 import agent.maps.layout.DropReason;
 import agent.maps.layout.MetricsDirection;

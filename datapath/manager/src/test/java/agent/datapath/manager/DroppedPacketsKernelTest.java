@@ -6,8 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.conductor.ModuleHealth;
 import agent.conductor.ModuleHealth.Level;
-import agent.datapath.manager.spec.PolicyEntry;
-import agent.datapath.manager.spec.PolicyVerdict;
+import agent.datapath.spec.PolicyEntry;
+import agent.datapath.spec.PolicyVerdict;
 import agent.maps.layout.DropReason;
 import agent.maps.layout.MetricsDirection;
 import agent.maps.layout.PolicyDirection;

@@ -5,10 +5,10 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.spec.Masquerading;
-import agent.datapath.manager.spec.PolicyEntry;
-import agent.datapath.manager.spec.PolicyVerdict;
-import agent.datapath.manager.spec.SocketPorts;
+import agent.datapath.spec.Masquerading;
+import agent.datapath.spec.PolicyEntry;
+import agent.datapath.spec.PolicyVerdict;
+import agent.datapath.spec.SocketPorts;
 import agent.maps.kernel.MapCursor;
 import agent.maps.layout.DropReason;
 import agent.maps.layout.EarlyFragmentFlyweight;

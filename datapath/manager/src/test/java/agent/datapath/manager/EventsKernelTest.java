@@ -5,8 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.spec.DatapathEvents.FlowSubscriber;
-import agent.datapath.manager.spec.FlowRing;
+import agent.datapath.spec.DatapathEvents.FlowSubscriber;
+import agent.datapath.spec.FlowRing;
 import agent.maps.kernel.EndpointMap;
 import agent.maps.layout.DropReason;
 import agent.maps.layout.EndpointOption;

@@ -10,7 +10,7 @@ import agent.bindings.bpf.HookProbe;
 import agent.bindings.net.NetworkDevice;
 import agent.conductor.ModuleHealth.Level;
 import agent.conductor.Repairs.Kind;
-import agent.datapath.manager.spec.TcMode;
+import agent.datapath.spec.TcMode;
 import agent.testkit.KernelTest;
 import java.io.IOException;
 import java.nio.file.Files;

@@ -4,8 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.conductor.ModuleHealth;
-import agent.datapath.manager.spec.DatapathContext;
-import agent.datapath.manager.spec.EndpointSpec;
+import agent.datapath.spec.DatapathContext;
+import agent.datapath.spec.EndpointSpec;
 import agent.testkit.IpPacket;
 import agent.testkit.KernelTest;
 import agent.testkit.PacketFlood;

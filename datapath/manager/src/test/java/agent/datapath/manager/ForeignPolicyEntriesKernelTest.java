@@ -5,9 +5,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.spec.PolicyDelta;
-import agent.datapath.manager.spec.PolicyEntry;
-import agent.datapath.manager.spec.PolicyVerdict;
+import agent.datapath.spec.PolicyDelta;
+import agent.datapath.spec.PolicyEntry;
+import agent.datapath.spec.PolicyVerdict;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.PolicyMap;
 import agent.maps.layout.PolicyDirection;

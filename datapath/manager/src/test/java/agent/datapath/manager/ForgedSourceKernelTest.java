@@ -6,10 +6,10 @@ import static agent.datapath.manager.ManagerTestNode.await;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.spec.DatapathContext;
-import agent.datapath.manager.spec.IpcacheEntry;
-import agent.datapath.manager.spec.IpcacheProxy.IpcacheChange;
-import agent.datapath.manager.spec.PolicyEntry;
+import agent.datapath.spec.DatapathContext;
+import agent.datapath.spec.IpcacheEntry;
+import agent.datapath.spec.IpcacheProxy.IpcacheChange;
+import agent.datapath.spec.PolicyEntry;
 import agent.maps.layout.DropReason;
 import agent.maps.layout.MetricsDirection;
 import agent.maps.layout.PolicyDirection;

@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import agent.conductor.ModuleHealth;
 import agent.conductor.ModuleHealth.Level;
 import agent.conductor.Repairs.Kind;
-import agent.datapath.manager.spec.EndpointFaults.Fault;
+import agent.datapath.spec.EndpointFaults.Fault;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.EntryBuffer;
 import agent.maps.kernel.MapCursor;

@@ -2,13 +2,13 @@ package agent.datapath.manager;
 
 import static agent.datapath.manager.ManagerTestNode.await;
 
-import agent.datapath.manager.spec.Balancing;
-import agent.datapath.manager.spec.Masquerading;
-import agent.datapath.manager.spec.Prefilter.PrefilterMode;
-import agent.datapath.manager.spec.ServiceEntries;
-import agent.datapath.manager.spec.ServiceEntries.Backend;
-import agent.datapath.manager.spec.SocketPorts;
-import agent.datapath.manager.spec.TcMode;
+import agent.datapath.spec.Balancing;
+import agent.datapath.spec.Masquerading;
+import agent.datapath.spec.Prefilter.PrefilterMode;
+import agent.datapath.spec.ServiceEntries;
+import agent.datapath.spec.ServiceEntries.Backend;
+import agent.datapath.spec.SocketPorts;
+import agent.datapath.spec.TcMode;
 import agent.maps.layout.BackendState;
 import agent.testkit.NetworkNamespace;
 import agent.testkit.TestControlGroup;

@@ -4,9 +4,9 @@ import static agent.datapath.manager.ManagerTestNode.await;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.spec.IpcacheEntry;
-import agent.datapath.manager.spec.IpcacheProxy.IpcacheChange;
-import agent.datapath.manager.spec.RedirectedFlow;
+import agent.datapath.spec.IpcacheEntry;
+import agent.datapath.spec.IpcacheProxy.IpcacheChange;
+import agent.datapath.spec.RedirectedFlow;
 import agent.testkit.KernelTest;
 import agent.testkit.SpecialAddresses;
 import agent.types.IpAddress;

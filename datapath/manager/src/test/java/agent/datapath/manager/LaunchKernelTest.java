@@ -7,8 +7,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.bindings.bpf.BpfFileSystem;
 import agent.conductor.ModuleHealth;
-import agent.datapath.manager.spec.EndpointAttachmentProxy;
-import agent.datapath.manager.spec.TcMode;
+import agent.datapath.spec.EndpointAttachmentProxy;
+import agent.datapath.spec.TcMode;
 import agent.testkit.Commands;
 import agent.testkit.KernelTest;
 import agent.testkit.NetworkNamespace;

@@ -7,9 +7,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.conductor.ModuleHealth;
 import agent.conductor.ModuleHealth.Level;
-import agent.datapath.manager.spec.ConntrackLifetimes;
-import agent.datapath.manager.spec.Masquerading;
-import agent.datapath.manager.spec.SocketPorts;
+import agent.datapath.spec.ConntrackLifetimes;
+import agent.datapath.spec.Masquerading;
+import agent.datapath.spec.SocketPorts;
 import agent.maps.kernel.BatchWriter;
 import agent.maps.kernel.BpfMap;
 import agent.maps.layout.Conntrack4KeyFlyweight;

@@ -5,10 +5,10 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.spec.PolicyDelta;
-import agent.datapath.manager.spec.PolicyEntry;
-import agent.datapath.manager.spec.PolicyMapProxy.PolicyChange;
-import agent.datapath.manager.spec.PolicyVerdict;
+import agent.datapath.spec.PolicyDelta;
+import agent.datapath.spec.PolicyEntry;
+import agent.datapath.spec.PolicyMapProxy.PolicyChange;
+import agent.datapath.spec.PolicyVerdict;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.GenerationArray;
 import agent.maps.kernel.MapWriteListener;

@@ -4,9 +4,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.spec.Prefilter;
-import agent.datapath.manager.spec.PrefilterList;
-import agent.datapath.manager.spec.PrefilterStore;
+import agent.datapath.spec.Prefilter;
+import agent.datapath.spec.PrefilterList;
+import agent.datapath.spec.PrefilterStore;
 import agent.testkit.KernelTest;
 import agent.testkit.VethPair;
 import agent.types.IpAddress;

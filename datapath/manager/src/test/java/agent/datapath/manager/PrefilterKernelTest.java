@@ -5,9 +5,9 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.spec.Prefilter;
-import agent.datapath.manager.spec.Prefilter.PrefilterMode;
-import agent.datapath.manager.spec.PrefilterList;
+import agent.datapath.spec.Prefilter;
+import agent.datapath.spec.Prefilter.PrefilterMode;
+import agent.datapath.spec.PrefilterList;
 import agent.maps.layout.DropReason;
 import agent.maps.layout.MetricsDirection;
 import agent.testkit.KernelTest;

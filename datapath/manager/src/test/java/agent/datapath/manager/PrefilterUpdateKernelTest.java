@@ -3,7 +3,7 @@ package agent.datapath.manager;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.spec.Prefilter;
+import agent.datapath.spec.Prefilter;
 import agent.testkit.KernelTest;
 import agent.testkit.VethPair;
 import agent.types.IpAddress;

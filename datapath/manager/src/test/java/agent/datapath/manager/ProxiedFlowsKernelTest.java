@@ -3,7 +3,7 @@ package agent.datapath.manager;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import agent.bindings.bpf.MapFlag;
-import agent.datapath.manager.spec.RedirectedFlow;
+import agent.datapath.spec.RedirectedFlow;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.EntryBuffer;
 import agent.maps.layout.Conntrack4KeyFlyweight;

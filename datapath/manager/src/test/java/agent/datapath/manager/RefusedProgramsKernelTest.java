@@ -6,11 +6,11 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.conductor.ModuleHealth;
 import agent.conductor.ModuleHealth.Level;
-import agent.datapath.manager.spec.DatapathContext;
-import agent.datapath.manager.spec.EndpointFaults.Fault;
-import agent.datapath.manager.spec.EndpointFaults.Part;
-import agent.datapath.manager.spec.Prefilter.PrefilterMode;
-import agent.datapath.manager.spec.TcMode;
+import agent.datapath.spec.DatapathContext;
+import agent.datapath.spec.EndpointFaults.Fault;
+import agent.datapath.spec.EndpointFaults.Part;
+import agent.datapath.spec.Prefilter.PrefilterMode;
+import agent.datapath.spec.TcMode;
 import agent.maps.layout.DropReason;
 import agent.maps.layout.MetricsDirection;
 import agent.testkit.KernelTest;

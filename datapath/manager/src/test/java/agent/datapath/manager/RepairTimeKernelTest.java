@@ -8,7 +8,7 @@ import agent.bindings.bpf.BpfLink;
 import agent.bindings.bpf.BpfObject;
 import agent.bindings.bpf.KernelFeatures;
 import agent.conductor.Repairs.Kind;
-import agent.datapath.manager.spec.Prefilter.PrefilterMode;
+import agent.datapath.spec.Prefilter.PrefilterMode;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.EndpointMap;
 import agent.maps.kernel.PolicyMapArray;

@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import agent.bindings.bpf.MapFlag;
 import agent.conductor.Repairs.Kind;
-import agent.datapath.manager.spec.ServiceEntries;
+import agent.datapath.spec.ServiceEntries;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.EntryBuffer;
 import agent.maps.layout.ServiceGate;

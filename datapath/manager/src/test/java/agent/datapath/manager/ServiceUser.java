@@ -1,7 +1,7 @@
 package agent.datapath.manager;
 
 import agent.bindings.process.ProcessAttributes;
-import agent.datapath.manager.spec.RedirectProxy;
+import agent.datapath.spec.RedirectProxy;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.DatagramChannel;

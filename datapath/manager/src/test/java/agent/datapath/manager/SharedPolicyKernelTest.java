@@ -4,10 +4,10 @@ import static agent.datapath.manager.ManagerTestNode.await;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.spec.EndpointSpec;
-import agent.datapath.manager.spec.PolicyDelta;
-import agent.datapath.manager.spec.PolicyEntry;
-import agent.datapath.manager.spec.PolicyMapProxy.PolicyChange;
+import agent.datapath.spec.EndpointSpec;
+import agent.datapath.spec.PolicyDelta;
+import agent.datapath.spec.PolicyEntry;
+import agent.datapath.spec.PolicyMapProxy.PolicyChange;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.EndpointMap;
 import agent.maps.kernel.PolicyMapArray;

@@ -3,7 +3,7 @@ package agent.datapath.manager;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.spec.DatapathStatus;
+import agent.datapath.spec.DatapathStatus;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.Conntrack4Map;
 import agent.maps.kernel.Conntrack6Map;

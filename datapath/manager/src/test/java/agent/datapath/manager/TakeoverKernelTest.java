@@ -5,11 +5,11 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.spec.EndpointAttachmentProxy;
-import agent.datapath.manager.spec.EndpointSpec;
-import agent.datapath.manager.spec.PolicyDelta;
-import agent.datapath.manager.spec.PolicyEntry;
-import agent.datapath.manager.spec.TcMode;
+import agent.datapath.spec.EndpointAttachmentProxy;
+import agent.datapath.spec.EndpointSpec;
+import agent.datapath.spec.PolicyDelta;
+import agent.datapath.spec.PolicyEntry;
+import agent.datapath.spec.TcMode;
 import agent.maps.layout.PolicyDirection;
 import agent.testkit.KernelTest;
 import agent.testkit.TcpConnection;

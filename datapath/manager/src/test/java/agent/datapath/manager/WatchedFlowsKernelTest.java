@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.bindings.bpf.LibBpf;
 import agent.bindings.bpf.MapFlag;
-import agent.datapath.manager.spec.AddressUse;
+import agent.datapath.spec.AddressUse;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.EntryBuffer;
 import agent.maps.kernel.MapCatalog;

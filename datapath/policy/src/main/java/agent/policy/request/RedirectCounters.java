@@ -1,6 +1,6 @@
 package agent.policy.request;
 
-import agent.datapath.manager.spec.RedirectedFlow;
+import agent.datapath.spec.RedirectedFlow;
 import agent.maps.layout.PolicyDirection;
 import agent.maps.layout.RedirectKind;
 import agent.policy.request.RedirectStatistics.Messages;

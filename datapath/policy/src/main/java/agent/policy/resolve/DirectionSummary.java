@@ -1,6 +1,6 @@
 package agent.policy.resolve;
 
-import agent.datapath.manager.spec.PolicyEntry;
+import agent.datapath.spec.PolicyEntry;
 import agent.maps.layout.PolicyDirection;
 import agent.policy.rule.DerivedRule;
 import java.util.HashSet;

@@ -1,6 +1,6 @@
 package agent.policy.resolve;
 
-import agent.datapath.manager.spec.PolicyDelta;
+import agent.datapath.spec.PolicyDelta;
 
 /**
  * A policy that an endpoint is to have, with the change of its map.

@@ -1,7 +1,7 @@
 package agent.policy.rule;
 
-import agent.datapath.manager.spec.PolicyEntry;
-import agent.datapath.manager.spec.PolicyVerdict;
+import agent.datapath.spec.PolicyEntry;
+import agent.datapath.spec.PolicyVerdict;
 import agent.maps.layout.PolicyDirection;
 import agent.maps.layout.PolicyPrefix;
 import java.util.ArrayList;

@@ -1,6 +1,6 @@
 package agent.policy.trace;
 
-import agent.datapath.manager.spec.PolicyVerdict;
+import agent.datapath.spec.PolicyVerdict;
 import agent.identity.Identity;
 import agent.identity.Label;
 import agent.identity.LabelSet;

@@ -2,7 +2,7 @@ package agent.policy.request;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import agent.datapath.manager.spec.RedirectedFlow;
+import agent.datapath.spec.RedirectedFlow;
 import agent.maps.layout.PolicyDirection;
 import agent.maps.layout.RedirectKind;
 import agent.policy.request.RedirectCounters.Count;

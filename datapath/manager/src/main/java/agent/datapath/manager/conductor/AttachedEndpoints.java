@@ -2,11 +2,11 @@ package agent.datapath.manager.conductor;
 
 import agent.bindings.bpf.BpfObject;
 import agent.conductor.StepSequence;
-import agent.datapath.manager.attach.EndpointAttachments;
-import agent.datapath.manager.attach.Pins;
-import agent.datapath.manager.load.LoaderAgent;
-import agent.datapath.manager.spec.EndpointAttachmentProxy;
-import agent.datapath.manager.spec.EndpointSpec;
+import agent.datapath.programs.attach.EndpointAttachments;
+import agent.datapath.programs.attach.Pins;
+import agent.datapath.programs.load.LoaderAgent;
+import agent.datapath.spec.EndpointAttachmentProxy;
+import agent.datapath.spec.EndpointSpec;
 import agent.types.IpAddress;
 import agent.types.MacAddress;
 import agent.types.OperationException;

@@ -1,10 +1,10 @@
 package agent.datapath.manager.conductor;
 
 import agent.conductor.Repairs;
-import agent.datapath.manager.guard.Check;
-import agent.datapath.manager.guard.ComparedTables;
-import agent.datapath.manager.guard.KernelFaults;
-import agent.datapath.manager.spec.EndpointSpec;
+import agent.datapath.guard.Check;
+import agent.datapath.guard.ComparedTables;
+import agent.datapath.guard.KernelFaults;
+import agent.datapath.spec.EndpointSpec;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.BpfMapException;
 import agent.maps.layout.EndpointEntryFlyweight;

@@ -1,6 +1,6 @@
 package agent.datapath.manager.conductor;
 
-import agent.datapath.manager.spec.EndpointSpec;
+import agent.datapath.spec.EndpointSpec;
 import agent.maps.layout.EndpointEntryFlyweight;
 import agent.types.IpAddress;
 import java.util.Set;

@@ -1,7 +1,7 @@
 package agent.datapath.manager.conductor;
 
-import agent.datapath.manager.guard.KernelFaults;
-import agent.datapath.manager.spec.EndpointFaults.Part;
+import agent.datapath.guard.KernelFaults;
+import agent.datapath.spec.EndpointFaults.Part;
 import agent.maps.kernel.BpfMap;
 import agent.reconcile.MapFaults;
 import java.util.ArrayList;

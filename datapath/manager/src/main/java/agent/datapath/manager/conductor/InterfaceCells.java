@@ -1,9 +1,9 @@
 package agent.datapath.manager.conductor;
 
 import agent.conductor.Repairs;
-import agent.datapath.manager.guard.Check;
-import agent.datapath.manager.guard.ComparedTables;
-import agent.datapath.manager.guard.KernelFaults;
+import agent.datapath.guard.Check;
+import agent.datapath.guard.ComparedTables;
+import agent.datapath.guard.KernelFaults;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.InterfaceArray;
 import agent.maps.layout.InterfaceCellFlyweight;

@@ -1,12 +1,12 @@
 package agent.datapath.manager.conductor;
 
 import agent.conductor.Repairs;
-import agent.datapath.manager.guard.Check;
-import agent.datapath.manager.guard.ComparedTables;
-import agent.datapath.manager.guard.KernelFaults;
-import agent.datapath.manager.spec.IpcacheEntry;
-import agent.datapath.manager.spec.IpcacheProxy;
-import agent.datapath.manager.spec.IpcacheSource;
+import agent.datapath.guard.Check;
+import agent.datapath.guard.ComparedTables;
+import agent.datapath.guard.KernelFaults;
+import agent.datapath.spec.IpcacheEntry;
+import agent.datapath.spec.IpcacheProxy;
+import agent.datapath.spec.IpcacheSource;
 import agent.maps.kernel.BpfMap;
 import agent.maps.layout.Ipcache4KeyFlyweight;
 import agent.maps.layout.Ipcache6KeyFlyweight;

@@ -1,9 +1,9 @@
 package agent.datapath.manager.conductor;
 
 import agent.datapath.manager.conductor.IpcacheMaps.Verdicts;
-import agent.datapath.manager.load.Shards;
-import agent.datapath.manager.spec.IpcacheEntry;
-import agent.datapath.manager.spec.IpcacheSource;
+import agent.datapath.programs.load.Shards;
+import agent.datapath.spec.IpcacheEntry;
+import agent.datapath.spec.IpcacheSource;
 import agent.maps.layout.Ipcache4KeyFlyweight;
 import agent.maps.layout.Ipcache6KeyFlyweight;
 import agent.maps.layout.IpcacheEntryFlyweight;

@@ -1,6 +1,6 @@
 package agent.datapath.manager.conductor;
 
-import agent.datapath.manager.spec.IpcacheEntry;
+import agent.datapath.spec.IpcacheEntry;
 import agent.types.IpAddress;
 import agent.types.Prefix;
 import java.util.ArrayList;

@@ -1,7 +1,7 @@
 package agent.datapath.manager.conductor;
 
-import agent.datapath.manager.spec.PolicyDelta;
-import agent.datapath.manager.spec.PolicyMapProxy.PolicyChange;
+import agent.datapath.spec.PolicyDelta;
+import agent.datapath.spec.PolicyMapProxy.PolicyChange;
 import agent.reconcile.Batch;
 import java.util.ArrayList;
 import java.util.List;

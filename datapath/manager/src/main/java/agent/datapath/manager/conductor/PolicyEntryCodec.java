@@ -1,7 +1,7 @@
 package agent.datapath.manager.conductor;
 
-import agent.datapath.manager.spec.PolicyEntry;
-import agent.datapath.manager.spec.PolicyVerdict;
+import agent.datapath.spec.PolicyEntry;
+import agent.datapath.spec.PolicyVerdict;
 import agent.maps.layout.PolicyDirection;
 import agent.maps.layout.PolicyEntryFlyweight;
 import agent.maps.layout.PolicyFlag;

@@ -1,7 +1,7 @@
 package agent.datapath.manager.conductor;
 
-import agent.datapath.manager.spec.PolicyDelta;
-import agent.datapath.manager.spec.PolicyEntry;
+import agent.datapath.spec.PolicyDelta;
+import agent.datapath.spec.PolicyEntry;
 import agent.reconcile.Batch;
 import agent.reconcile.DesiredTable;
 import java.util.List;

@@ -2,9 +2,9 @@ package agent.datapath.manager.conductor;
 
 import agent.conductor.Repairs;
 import agent.conductor.Repairs.Kind;
-import agent.datapath.manager.guard.Check;
-import agent.datapath.manager.guard.KernelFaults;
-import agent.datapath.manager.spec.EndpointFaults.Part;
+import agent.datapath.guard.Check;
+import agent.datapath.guard.KernelFaults;
+import agent.datapath.spec.EndpointFaults.Part;
 import agent.maps.kernel.PolicyMapArray;
 import java.util.ArrayList;
 import java.util.List;

@@ -1,6 +1,6 @@
 package agent.datapath.manager.conductor;
 
-import agent.datapath.manager.spec.PolicyMapProxy.PolicyChange;
+import agent.datapath.spec.PolicyMapProxy.PolicyChange;
 import agent.reconcile.Batch;
 import agent.reconcile.DesiredTable;
 import java.util.ArrayList;

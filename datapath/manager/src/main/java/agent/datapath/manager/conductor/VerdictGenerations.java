@@ -2,9 +2,9 @@ package agent.datapath.manager.conductor;
 
 import agent.conductor.Repairs;
 import agent.conductor.Repairs.Kind;
-import agent.datapath.manager.guard.Check;
-import agent.datapath.manager.guard.KernelFaults;
-import agent.datapath.manager.load.Shards;
+import agent.datapath.guard.Check;
+import agent.datapath.guard.KernelFaults;
+import agent.datapath.programs.load.Shards;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.GenerationArray;
 import agent.maps.kernel.PagedLongs;

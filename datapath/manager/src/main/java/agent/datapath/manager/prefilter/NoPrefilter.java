@@ -1,7 +1,7 @@
 package agent.datapath.manager.prefilter;
 
-import agent.datapath.manager.spec.Prefilter;
-import agent.datapath.manager.spec.PrefilterList;
+import agent.datapath.spec.Prefilter;
+import agent.datapath.spec.PrefilterList;
 import agent.types.Prefix;
 import agent.types.Refusal;
 import java.util.List;

@@ -2,8 +2,8 @@ package agent.datapath.manager.prefilter;
 
 import agent.conductor.Repairs;
 import agent.conductor.Repairs.Kind;
-import agent.datapath.manager.guard.Check;
-import agent.datapath.manager.guard.KernelFaults;
+import agent.datapath.guard.Check;
+import agent.datapath.guard.KernelFaults;
 import agent.maps.kernel.PrefilterTables;
 import agent.maps.layout.PrefilterTable;
 import org.apache.logging.log4j.LogManager;

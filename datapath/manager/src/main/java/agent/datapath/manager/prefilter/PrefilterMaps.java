@@ -1,7 +1,7 @@
 package agent.datapath.manager.prefilter;
 
 import agent.bindings.Errno;
-import agent.datapath.manager.load.OpenMaps;
+import agent.datapath.programs.load.OpenMaps;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.MapCatalog;
 import agent.maps.kernel.MapCursor;

@@ -4,7 +4,7 @@ import agent.bindings.BindingsException;
 import agent.bindings.Errno;
 import agent.bindings.bpf.BpfFileSystem;
 import agent.bindings.bpf.MapDescription;
-import agent.datapath.manager.load.OpenMaps;
+import agent.datapath.programs.load.OpenMaps;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.MapCatalog;
 import agent.maps.kernel.MapCursor;

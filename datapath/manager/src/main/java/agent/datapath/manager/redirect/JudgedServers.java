@@ -5,7 +5,7 @@ import agent.bindings.net.NetlinkException;
 import agent.bindings.net.NetlinkMessageFlyweight;
 import agent.bindings.net.NetlinkRequest;
 import agent.bindings.net.NetlinkSocket;
-import agent.datapath.manager.spec.RedirectedFlow;
+import agent.datapath.spec.RedirectedFlow;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.Ipcache4Map;
 import agent.maps.kernel.Ipcache6Map;

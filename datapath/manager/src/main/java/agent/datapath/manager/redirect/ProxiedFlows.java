@@ -1,6 +1,6 @@
 package agent.datapath.manager.redirect;
 
-import agent.datapath.manager.spec.RedirectedFlow;
+import agent.datapath.spec.RedirectedFlow;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.EntryBuffer;
 import agent.maps.kernel.MapCatalog;

@@ -1,9 +1,9 @@
 package agent.datapath.manager.redirect;
 
 import agent.bindings.bpf.BpfObject;
-import agent.datapath.manager.attach.Pins;
-import agent.datapath.manager.compile.ProgramFile;
-import agent.datapath.manager.spec.NodeRedirects;
+import agent.datapath.programs.attach.Pins;
+import agent.datapath.programs.compile.ProgramFile;
+import agent.datapath.spec.NodeRedirects;
 import agent.types.OperationException;
 import java.nio.file.Path;
 import java.util.concurrent.CompletableFuture;

@@ -3,8 +3,8 @@ package agent.datapath.manager.redirect;
 import agent.bindings.BindingsException;
 import agent.bindings.bpf.BpfFileSystem;
 import agent.bindings.bpf.MapDescription;
-import agent.datapath.manager.spec.NodeRedirects;
-import agent.datapath.manager.spec.RedirectedFlow;
+import agent.datapath.spec.NodeRedirects;
+import agent.datapath.spec.RedirectedFlow;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.MapCatalog;
 import agent.maps.kernel.MapDefinition;
@@ -66,7 +66,7 @@ public final class RedirectLookups {
 
   /**
    * Returns the flow between a client and a proxy; see {@link
-   * agent.datapath.manager.spec.RedirectProxy#find}.
+   * agent.datapath.spec.RedirectProxy#find}.
    *
    * @param proxy the address of the proxy
    */

@@ -2,7 +2,7 @@ package agent.datapath.manager.service;
 
 import agent.bindings.BindingsException;
 import agent.bindings.bpf.CgroupFileSystem;
-import agent.datapath.manager.spec.MountPoint;
+import agent.datapath.spec.MountPoint;
 import agent.types.IoFailure;
 import agent.types.Leftover;
 import agent.types.OperationException;

@@ -1,6 +1,6 @@
 package agent.datapath.manager.service;
 
-import agent.datapath.manager.spec.ServiceProxy;
+import agent.datapath.spec.ServiceProxy;
 
 /**
  * A table for choosing one of several weighted choices by a hash, so that most hashes keep their

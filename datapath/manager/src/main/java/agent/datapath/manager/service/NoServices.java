@@ -1,8 +1,8 @@
 package agent.datapath.manager.service;
 
 import agent.conductor.ConductorAgent;
-import agent.datapath.manager.spec.ServiceEntries;
-import agent.datapath.manager.spec.ServiceProxy;
+import agent.datapath.spec.ServiceEntries;
+import agent.datapath.spec.ServiceProxy;
 import agent.maps.layout.SocketCounter;
 import agent.types.Refusal;
 import java.util.Collection;

@@ -1,8 +1,8 @@
 package agent.datapath.manager.service;
 
 import agent.datapath.manager.conductor.EndpointEntries;
-import agent.datapath.manager.spec.ServiceEntries;
-import agent.datapath.manager.spec.ServiceEntries.Backend;
+import agent.datapath.spec.ServiceEntries;
+import agent.datapath.spec.ServiceEntries.Backend;
 import agent.types.IpAddress;
 import java.util.HashSet;
 import java.util.Set;

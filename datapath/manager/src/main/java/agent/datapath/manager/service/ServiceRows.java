@@ -1,8 +1,8 @@
 package agent.datapath.manager.service;
 
-import agent.datapath.manager.spec.ServiceEntries;
-import agent.datapath.manager.spec.ServiceEntries.Backend;
-import agent.datapath.manager.spec.ServiceProxy.KeptFrontend;
+import agent.datapath.spec.ServiceEntries;
+import agent.datapath.spec.ServiceEntries.Backend;
+import agent.datapath.spec.ServiceProxy.KeptFrontend;
 import agent.maps.layout.MapSize;
 import agent.maps.layout.ServiceBackendKeyFlyweight;
 import agent.maps.layout.ServiceCellsFlyweight;

@@ -2,8 +2,8 @@ package agent.datapath.manager.service;
 
 import agent.bindings.Errno;
 import agent.datapath.manager.service.ServiceRows.Part;
-import agent.datapath.manager.spec.ServiceEntries;
-import agent.datapath.manager.spec.ServiceProxy.KeptFrontend;
+import agent.datapath.spec.ServiceEntries;
+import agent.datapath.spec.ServiceProxy.KeptFrontend;
 import agent.maps.kernel.BpfMapException;
 import agent.maps.layout.ServiceGate;
 import agent.maps.layout.ServiceScope;

@@ -5,7 +5,7 @@ import agent.bindings.bpf.BpfProgram;
 import agent.bindings.net.NetworkNamespaceHandle;
 import agent.conductor.ConductorAgent;
 import agent.conductor.HealthBoard;
-import agent.datapath.manager.compile.ProgramFile;
+import agent.datapath.programs.compile.ProgramFile;
 import agent.types.Refusal;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;

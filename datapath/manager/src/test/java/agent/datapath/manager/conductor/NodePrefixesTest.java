@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.spec.IpcacheEntry;
+import agent.datapath.spec.IpcacheEntry;
 import agent.types.IpAddress;
 import agent.types.Prefix;
 import java.util.ArrayList;

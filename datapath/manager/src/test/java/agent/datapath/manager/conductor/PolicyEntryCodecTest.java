@@ -5,8 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.spec.PolicyEntry;
-import agent.datapath.manager.spec.PolicyVerdict;
+import agent.datapath.spec.PolicyEntry;
+import agent.datapath.spec.PolicyVerdict;
 import agent.maps.layout.PolicyDirection;
 import agent.maps.layout.PolicyEntryFlyweight;
 import agent.maps.layout.PolicyFlag;

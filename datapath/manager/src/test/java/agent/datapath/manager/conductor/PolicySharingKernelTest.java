@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.guard.KernelFaults;
+import agent.datapath.guard.KernelFaults;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.MapDefinitions;
 import agent.testkit.KernelTest;

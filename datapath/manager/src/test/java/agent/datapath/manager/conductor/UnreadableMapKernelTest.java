@@ -6,8 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import agent.bindings.bpf.MapSpec;
 import agent.conductor.Repairs;
-import agent.datapath.manager.guard.KernelFaults;
-import agent.datapath.manager.spec.IpcacheEntry;
+import agent.datapath.guard.KernelFaults;
+import agent.datapath.spec.IpcacheEntry;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.BpfMapException;
 import agent.maps.kernel.MapCatalog;

@@ -1,7 +1,7 @@
 package agent.datapath.manager.mutation;
 
-import agent.datapath.manager.compile.CompileException;
-import agent.datapath.manager.compile.MutatedSources;
+import agent.datapath.programs.compile.CompileException;
+import agent.datapath.programs.compile.MutatedSources;
 import java.io.File;
 import java.io.IOException;
 import java.io.UncheckedIOException;

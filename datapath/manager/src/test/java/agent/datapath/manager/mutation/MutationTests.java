@@ -18,7 +18,7 @@ import org.junit.platform.launcher.listeners.TestExecutionSummary;
 public final class MutationTests implements UnaryOperator<String> {
   private static final List<String> PACKAGES =
       List.of(
-          "agent.datapath.manager.scenario.",
+          "agent.datapath.programs.scenario.",
           "agent.datapath.manager.",
           "agent.conntrack.",
           "agent.endpoint.");

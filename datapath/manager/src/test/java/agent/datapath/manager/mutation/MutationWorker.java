@@ -1,6 +1,6 @@
 package agent.datapath.manager.mutation;
 
-import agent.datapath.manager.compile.MutatedSources;
+import agent.datapath.programs.compile.MutatedSources;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;

@@ -3,7 +3,7 @@ package agent.datapath.manager.prefilter;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
-import agent.datapath.manager.spec.PrefilterList;
+import agent.datapath.spec.PrefilterList;
 import agent.types.Prefix;
 import agent.types.Refusal;
 import java.util.List;

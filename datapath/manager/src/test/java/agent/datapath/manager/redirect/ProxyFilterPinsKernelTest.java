@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import agent.bindings.bpf.BpfObject;
-import agent.datapath.manager.attach.Pins;
+import agent.datapath.programs.attach.Pins;
 import agent.testkit.KernelTest;
 import agent.testkit.OtherThread;
 import agent.testkit.TemporaryBpfFileSystem;

@@ -7,8 +7,8 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import agent.conductor.ConductorAgent;
-import agent.datapath.manager.spec.ServiceEntries;
-import agent.datapath.manager.spec.ServiceProxy;
+import agent.datapath.spec.ServiceEntries;
+import agent.datapath.spec.ServiceProxy;
 import agent.types.IpAddress;
 import agent.types.Refusal;
 import java.util.List;

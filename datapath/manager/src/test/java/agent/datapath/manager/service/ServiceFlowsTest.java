@@ -2,8 +2,8 @@ package agent.datapath.manager.service;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import agent.datapath.manager.spec.ServiceEntries;
-import agent.datapath.manager.spec.ServiceEntries.Backend;
+import agent.datapath.spec.ServiceEntries;
+import agent.datapath.spec.ServiceEntries.Backend;
 import agent.maps.layout.BackendState;
 import agent.types.IpAddress;
 import java.util.List;

@@ -4,9 +4,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 
 import agent.datapath.manager.service.ServiceRows.Part;
-import agent.datapath.manager.spec.ServiceEntries;
-import agent.datapath.manager.spec.ServiceEntries.Backend;
-import agent.datapath.manager.spec.ServiceProxy.KeptFrontend;
+import agent.datapath.spec.ServiceEntries;
+import agent.datapath.spec.ServiceEntries.Backend;
+import agent.datapath.spec.ServiceProxy.KeptFrontend;
 import agent.maps.layout.BackendState;
 import agent.maps.layout.ServiceBackendKeyFlyweight;
 import agent.maps.layout.ServiceEntryFlyweight;

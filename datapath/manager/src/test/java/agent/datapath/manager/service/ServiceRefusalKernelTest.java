@@ -6,10 +6,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.bindings.Errno;
 import agent.conductor.Work;
-import agent.datapath.manager.guard.KernelFaults;
+import agent.datapath.guard.KernelFaults;
 import agent.datapath.manager.service.ServiceRows.Part;
-import agent.datapath.manager.spec.ServiceEntries;
-import agent.datapath.manager.spec.ServiceEntries.Backend;
+import agent.datapath.spec.ServiceEntries;
+import agent.datapath.spec.ServiceEntries.Backend;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.BpfMapException;
 import agent.maps.kernel.MapCatalog;

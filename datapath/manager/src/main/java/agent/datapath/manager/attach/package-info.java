@@ -1,5 +1,0 @@
-/**
- * Attaches programs to tc and XDP hooks by pinned links or clsact filters, and replaces them
- * atomically.
- */
-package agent.datapath.manager.attach;

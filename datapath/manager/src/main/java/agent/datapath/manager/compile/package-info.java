@@ -1,2 +1,0 @@
-/** Reads the shipped BPF objects, and compiles objects of other feature sets with clang. */
-package agent.datapath.manager.compile;

@@ -1,2 +1,0 @@
-/** Tests the attachment of programs to hooks without the conductor. */
-package agent.datapath.manager.attach;

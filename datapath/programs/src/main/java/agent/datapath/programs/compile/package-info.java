@@ -1,0 +1,2 @@
+/** Reads the shipped BPF objects, and compiles objects of other feature sets with clang. */
+package agent.datapath.programs.compile;

@@ -1,0 +1,2 @@
+/** Tests the attachment of programs to hooks without the conductor. */
+package agent.datapath.programs.attach;
