@@ -190,6 +190,8 @@ type EndpointLogEntry struct {
 type Endpoint struct {
 	// Local ID of the endpoint.
 	ID int32 `json:"id"`
+	// Who alone changes and deletes it: api, or another source of endpoints.
+	Source string `json:"source,omitempty"`
 	// Configuration that was asked for.
 	Spec *EndpointConfigurationSpec `json:"spec,omitempty"`
 	// What the endpoint is.

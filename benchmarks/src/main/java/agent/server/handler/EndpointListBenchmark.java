@@ -22,6 +22,7 @@ import agent.policy.resolve.DirectionSummary;
 import agent.policy.rule.DerivedRule;
 import agent.policy.spec.NamedPort;
 import agent.server.view.ProxyView.EndpointTraffic;
+import agent.types.EntrySource;
 import agent.types.IpAddress;
 import agent.types.MacAddress;
 import agent.types.Prefix;
@@ -114,6 +115,7 @@ public class EndpointListBenchmark {
         List.of(regeneration(id)),
         List.of(new LogEntry("OK", "attached", EndpointState.READY, NOON)),
         new WorkloadDescription(null, null, null, null, null),
+        EntrySource.API,
         null);
   }
 

@@ -25,7 +25,7 @@ public final class EndpointList implements Endpoints {
     snapshots.add(
         new EndpointSnapshot(
             id, state, health, null, null, null, null, null, null, null, null, null, null, null,
-            null, null, null));
+            null, null, null, null));
     return this;
   }
 

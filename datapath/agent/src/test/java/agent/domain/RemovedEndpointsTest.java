@@ -12,7 +12,7 @@ class RemovedEndpointsTest {
   private static EndpointSnapshot endpoint(int id, EndpointState state) {
     return new EndpointSnapshot(
         id, state, null, null, null, null, null, null, null, null, null, null, null, null, null,
-        null, null);
+        null, null, null);
   }
 
   @Test

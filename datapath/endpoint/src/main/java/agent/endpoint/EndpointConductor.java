@@ -29,6 +29,7 @@ import agent.endpoint.state.EndpointSnapshots;
 import agent.endpoint.state.EndpointState;
 import agent.endpoint.watch.NodeWatch;
 import agent.ipcache.Ipcache;
+import agent.types.EntrySource;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Function;
 
@@ -39,7 +40,7 @@ import java.util.function.Function;
  */
 public final class EndpointConductor {
   private final EndpointAgent agent;
-  private final Endpoints endpoints;
+  private final EndpointRequestProxy endpoints;
   private final PolicyService policy;
   private final DaemonConfiguration configuration;
   private final Restoration restoration;
@@ -85,14 +86,13 @@ public final class EndpointConductor {
     removal.onRetry(endpoint -> removeAgain(endpoint, operations, removal));
     final Parts parts =
         new Parts(registry, journal, records, operations, build, removal, arrival, ipcache);
-    final EndpointRequestProxy proxy = endpoints(context, parts, lookup);
-    endpoints = proxy;
+    endpoints = requests(context, parts, lookup);
     final HeldEndpoints held = new HeldEndpoints(registry, journal, operations);
     configuration =
         new ConfigurationProxy(
             agent,
             context.configuration(),
-            new OptionOverride(registry, proxy),
+            new OptionOverride(registry, endpoints),
             context.policy(),
             realization,
             ready,
@@ -140,7 +140,7 @@ public final class EndpointConductor {
       IdentityArrival arrival,
       Ipcache ipcache) {}
 
-  private EndpointRequestProxy endpoints(
+  private EndpointRequestProxy requests(
       EndpointContext context, Parts parts, EndpointLookup lookup) {
     final RequestReader reader =
         new RequestReader(
@@ -293,9 +293,14 @@ public final class EndpointConductor {
     return nodeFaults;
   }
 
-  /** Returns the API of the endpoints. */
+  /** Returns the endpoints as the clients of the API change them. */
   public Endpoints endpoints() {
-    return endpoints;
+    return endpoints(EntrySource.API);
+  }
+
+  /** Returns the endpoints as a source changes them. */
+  public Endpoints endpoints(EntrySource source) {
+    return endpoints.of(source);
   }
 
   /** Returns the API of the configuration that can change at run time. */

@@ -16,6 +16,7 @@ import agent.endpoint.state.EndpointLookup;
 import agent.endpoint.state.EndpointRegistry;
 import agent.endpoint.state.EndpointSnapshot;
 import agent.endpoint.state.EndpointState;
+import agent.types.EntrySource;
 import agent.types.OperationException;
 import agent.types.Refusal;
 import java.util.ArrayList;
@@ -28,7 +29,7 @@ import java.util.function.Predicate;
 
 /**
  * Serves endpoint requests of other threads: reads return snapshots, changes are operations on
- * {@code ep-conductor}.
+ * {@code ep-conductor}. It serves one source: other sources' endpoints are read, not changed.
  */
 final class EndpointRequestProxy implements Endpoints {
   private final ConductorAgent conductor;
@@ -38,7 +39,9 @@ final class EndpointRequestProxy implements Endpoints {
   private final EndpointChange change;
   private final EndpointBuild build;
   private final EndpointRemoval removal;
+  private final EntrySource source;
 
+  /** Creates the endpoints of the API. */
   EndpointRequestProxy(
       ConductorAgent conductor,
       EndpointRegistry registry,
@@ -54,6 +57,46 @@ final class EndpointRequestProxy implements Endpoints {
     this.change = change;
     this.build = build;
     this.removal = removal;
+    source = EntrySource.API;
+  }
+
+  private EndpointRequestProxy(EndpointRequestProxy other, EntrySource source) {
+    conductor = other.conductor;
+    registry = other.registry;
+    operations = other.operations;
+    creation = other.creation;
+    change = other.change;
+    build = other.build;
+    removal = other.removal;
+    this.source = source;
+  }
+
+  /** Returns the same endpoints, as a source changes them. */
+  EndpointRequestProxy of(EntrySource owner) {
+    return new EndpointRequestProxy(this, owner);
+  }
+
+  /** Returns the operation, which refuses an endpoint that is not of the source. */
+  private <T> Function<Endpoint, CompletableFuture<T>> ofOwn(
+      String field, Function<Endpoint, CompletableFuture<T>> operation) {
+    return endpoint -> {
+      requireOwn(field, endpoint);
+      return operation.apply(endpoint);
+    };
+  }
+
+  /** The source of an endpoint whose record cannot be read is not known: the API may remove it. */
+  private void requireOwn(String field, Endpoint endpoint) {
+    if (endpoint.isRecordUnreadable() && !source.equals(EntrySource.API)) {
+      throw Refusal.unavailable(
+          field,
+          "endpoint " + endpoint.id() + ": its source is not known, its record cannot be read");
+    }
+    final EntrySource owner = endpoint.record().source();
+    if (!owner.equals(source)) {
+      throw Refusal.conflict(
+          field, "endpoint %d belongs to source '%s'".formatted(endpoint.id(), owner));
+    }
   }
 
   /**
@@ -70,7 +113,7 @@ final class EndpointRequestProxy implements Endpoints {
     return ask(
         () ->
             operations
-                .create(() -> creation.admit(id, request))
+                .create(() -> creation.admit(source, id, request))
                 .thenCompose(endpoint -> onAdmitted(endpoint, request)));
   }
 
@@ -114,23 +157,35 @@ final class EndpointRequestProxy implements Endpoints {
     final boolean isSynchronous = Boolean.TRUE.equals(request.syncBuildEndpoint());
     final Commit commit = isSynchronous ? Commit.BY_BUILD : Commit.BEFORE_BUILD;
     return ask(
-        () -> onChange(id, endpoint -> change.modify(endpoint, request, commit), isSynchronous));
+        () ->
+            onChange(
+                id,
+                ofOwn("id", endpoint -> change.modify(endpoint, request, commit)),
+                isSynchronous));
   }
 
   @Override
   public CompletableFuture<EndpointSnapshot> configure(
       EndpointIdentifier id, Map<String, String> options, List<String> userLabels) {
     return ask(
-        () -> onChange(id, endpoint -> change.configure(endpoint, options, userLabels), true));
+        () ->
+            onChange(
+                id,
+                ofOwn("id", endpoint -> change.configure(endpoint, options, userLabels)),
+                true));
   }
 
   @Override
   public CompletableFuture<EndpointSnapshot> setUserLabels(
       EndpointIdentifier id, List<String> userLabels) {
-    return ask(() -> onChange(id, endpoint -> change.relabel(endpoint, userLabels), true));
+    return ask(
+        () -> onChange(id, ofOwn("id", endpoint -> change.relabel(endpoint, userLabels)), true));
   }
 
-  /** Sets options as {@link #configure} does; it waits for the build where it is synchronous. */
+  /**
+   * Sets options of an endpoint of any source as {@link #configure} does; it waits for the build
+   * where it is synchronous.
+   */
   CompletableFuture<EndpointSnapshot> override(
       int id, Map<String, String> options, boolean isSynchronous) {
     return ask(
@@ -265,7 +320,9 @@ final class EndpointRequestProxy implements Endpoints {
   @Override
   public CompletableFuture<List<String>> delete(EndpointIdentifier id) {
     return ask(
-        () -> operations.onPresent(id, endpoint -> removal.remove(endpoint, "deleted as " + id)));
+        () ->
+            operations.onPresent(
+                id, ofOwn("id", endpoint -> removal.remove(endpoint, "deleted as " + id))));
   }
 
   @Override
@@ -277,15 +334,20 @@ final class EndpointRequestProxy implements Endpoints {
     if (containerId == null || containerId.isEmpty()) {
       throw Refusal.invalid("container-id", "is missing");
     }
-    final List<CompletableFuture<List<String>>> removals = new ArrayList<>();
-    for (final Endpoint endpoint : registry.all()) {
-      if (containerId.equals(endpoint.record().externalIdentifiers().containerId())) {
-        final String why = "deleted as container-id:" + containerId;
-        removals.add(operations.onPresent(idOf(endpoint), present -> removal.remove(present, why)));
-      }
-    }
-    if (removals.isEmpty()) {
+    final List<Endpoint> named =
+        registry.all().stream()
+            .filter(each -> containerId.equals(each.record().externalIdentifiers().containerId()))
+            .toList();
+    if (named.isEmpty()) {
       throw Refusal.notFound("container-id", "no endpoint has container id '" + containerId + "'");
+    }
+    named.forEach(endpoint -> requireOwn("container-id", endpoint));
+    final String why = "deleted as container-id:" + containerId;
+    final List<CompletableFuture<List<String>>> removals = new ArrayList<>();
+    for (final Endpoint endpoint : named) {
+      removals.add(
+          operations.onPresent(
+              idOf(endpoint), ofOwn("container-id", present -> removal.remove(present, why))));
     }
     return CompletableFuture.allOf(removals.toArray(CompletableFuture<?>[]::new))
         .thenApply(done -> removals.stream().flatMap(errors -> errors.join().stream()).toList());

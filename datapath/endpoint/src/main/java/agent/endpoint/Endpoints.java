@@ -8,10 +8,12 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 
 /**
- * The API of this node's endpoints. Thread-safe. Reads return immutable snapshots and never wait. A
- * change is queued to {@code ep-conductor}; its future completes on that thread with the new
- * snapshot, or exceptionally with a {@link agent.types.Refusal}. A change is stored before its
- * future completes.
+ * The API of this node's endpoints, for one source: what it creates is of this source, and an
+ * endpoint of another one is read, but not changed or deleted: CONFLICT with that source, or
+ * UNAVAILABLE where the record cannot be read, which the source "api" may delete. Thread-safe.
+ * Reads return immutable snapshots and never wait. A change is queued to {@code ep-conductor}; its
+ * future completes on that thread with the new snapshot, or exceptionally with a {@link
+ * agent.types.Refusal}. A change is stored before its future completes.
  */
 public interface Endpoints {
   /**
@@ -45,15 +47,16 @@ public interface Endpoints {
    * agent.
    *
    * @param id the endpoint
-   * @return the errors, empty where the endpoint is removed; or Refusal NOT_FOUND
+   * @return the errors, empty where the endpoint is removed; or Refusal NOT_FOUND, CONFLICT
    */
   CompletableFuture<List<String>> delete(EndpointIdentifier id);
 
   /**
-   * Removes all endpoints with this container id.
+   * Removes all endpoints with this container id, or none where one is of another source.
    *
    * @param containerId the runtime's id
-   * @return the errors; or Refusal INVALID for an empty id, NOT_FOUND where no endpoint has it
+   * @return the errors; or Refusal INVALID for an empty id, NOT_FOUND where no endpoint has it,
+   *     CONFLICT
    */
   CompletableFuture<List<String>> deleteByContainerId(String containerId);
 
@@ -63,8 +66,8 @@ public interface Endpoints {
    * @param id the endpoint
    * @param options option name to value; null does not change the options
    * @param userLabels the new user labels; null does not change them
-   * @return the endpoint, or Refusal NOT_FOUND, INVALID (unknown or immutable option, bad value),
-   *     or OperationException (the change is undone)
+   * @return the endpoint, or Refusal NOT_FOUND, CONFLICT, INVALID (unknown or immutable option, bad
+   *     value), or OperationException (the change is undone)
    */
   CompletableFuture<EndpointSnapshot> configure(
       EndpointIdentifier id, Map<String, String> options, List<String> userLabels);
@@ -74,8 +77,8 @@ public interface Endpoints {
    *
    * @param id the endpoint
    * @param userLabels the new user labels
-   * @return the endpoint, or Refusal NOT_FOUND, INVALID, or OperationException (the change is
-   *     undone)
+   * @return the endpoint, or Refusal NOT_FOUND, CONFLICT, INVALID, or OperationException (the
+   *     change is undone)
    */
   CompletableFuture<EndpointSnapshot> setUserLabels(EndpointIdentifier id, List<String> userLabels);
 

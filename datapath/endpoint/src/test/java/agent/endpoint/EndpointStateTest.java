@@ -39,6 +39,7 @@ import agent.identity.LabelSet;
 import agent.node.Devices.Device;
 import agent.node.FamilyAddressing;
 import agent.node.NodeAddressing;
+import agent.types.EntrySource;
 import agent.types.IpAddress;
 import agent.types.MacAddress;
 import agent.types.Refusal;
@@ -80,7 +81,8 @@ class EndpointStateTest {
         new EndpointRecord.Configuration(
             EndpointOptions.defaults().toMap(), DatapathConfiguration.DEFAULT),
         new WorkloadDescription(null, null, null, null, null),
-        List.of());
+        List.of(),
+        EntrySource.API);
   }
 
   private static Endpoint endpoint(int id) {

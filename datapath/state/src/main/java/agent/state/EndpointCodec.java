@@ -7,7 +7,9 @@ import agent.endpoint.state.EndpointRecord;
 import agent.endpoint.state.ExternalIdentifiers;
 import agent.endpoint.state.WorkloadDescription;
 import agent.policy.spec.NamedPort;
+import agent.types.EntrySource;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 
@@ -37,34 +39,36 @@ final class EndpointCodec implements Codec<EndpointRecord> {
     if (!endpoint.namedPorts().isEmpty()) { // an endpoint without them is readable to 0.8
       out.member("namedPorts", endpoint.namedPorts(), EndpointCodec::writePorts);
     }
+    if (!endpoint.source().equals(EntrySource.API)) { // a release before 0.10 does not read it
+      out.member("source", endpoint.source(), DocumentWriter::text);
+    }
     out.endObject();
   }
 
   @Override
   public EndpointRecord read(DocumentReader in) throws DamagedStateException {
     in.beginObject();
-    final EndpointRecord read =
-        new EndpointRecord(
-            in.member("id", DocumentReader::integer),
-            in.member("identity", DocumentReader::integer),
-            in.member("addressing", EndpointCodec::readAddressing),
-            in.member("externalIdentifiers", EndpointCodec::readIdentifiers),
-            new EndpointDevice(
-                in.member("interfaceName", DocumentReader::text),
-                in.member("interfaceIndex", DocumentReader::integer),
-                in.member("mac", DocumentReader::mac),
-                in.member("hostMac", DocumentReader::mac)),
-            new EndpointRecord.LabelSources(
-                in.member("labels", DocumentReader::texts),
-                in.member("userLabels", DocumentReader::texts)),
-            new EndpointRecord.Configuration(
-                in.member("options", DocumentReader::textMap),
-                in.member("datapathConfiguration", EndpointCodec::readDatapath)),
-            in.member("workload", EndpointCodec::readWorkload),
-            List.of());
-    final List<NamedPort> ports =
-        in.lastMember("namedPorts", from -> from.list(EndpointCodec::readPort));
-    return ports == null ? read : read.withNamedPorts(ports);
+    return new EndpointRecord(
+        in.member("id", DocumentReader::integer),
+        in.member("identity", DocumentReader::integer),
+        in.member("addressing", EndpointCodec::readAddressing),
+        in.member("externalIdentifiers", EndpointCodec::readIdentifiers),
+        new EndpointDevice(
+            in.member("interfaceName", DocumentReader::text),
+            in.member("interfaceIndex", DocumentReader::integer),
+            in.member("mac", DocumentReader::mac),
+            in.member("hostMac", DocumentReader::mac)),
+        new EndpointRecord.LabelSources(
+            in.member("labels", DocumentReader::texts),
+            in.member("userLabels", DocumentReader::texts)),
+        new EndpointRecord.Configuration(
+            in.member("options", DocumentReader::textMap),
+            in.member("datapathConfiguration", EndpointCodec::readDatapath)),
+        in.member("workload", EndpointCodec::readWorkload),
+        Objects.requireNonNullElse(
+            in.laterMember("namedPorts", from -> from.list(EndpointCodec::readPort)), List.of()),
+        Objects.requireNonNullElse(
+            in.lastMember("source", DocumentReader::source), EntrySource.API));
   }
 
   private static void writePorts(DocumentWriter out, List<NamedPort> ports) {

@@ -31,6 +31,7 @@ import agent.policy.spec.RuleSpec;
 import agent.policy.spec.RuleSpec.LabelSpec;
 import agent.policy.spec.SelectorSpec;
 import agent.policy.spec.SelectorSpec.ExpressionSpec;
+import agent.types.EntrySource;
 import agent.types.IpAddress;
 import agent.types.MacAddress;
 import agent.types.OperationException;
@@ -306,7 +307,8 @@ class DomainFilesTest {
             Map.of("Debug", "Disabled"),
             new DatapathConfiguration(null, true, null, null, null, null)),
         new WorkloadDescription(null, 42, null, null, "{}"),
-        List.of());
+        List.of(),
+        EntrySource.API);
   }
 
   @Test

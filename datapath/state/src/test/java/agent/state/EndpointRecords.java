@@ -6,6 +6,7 @@ import agent.endpoint.state.EndpointDevice;
 import agent.endpoint.state.EndpointRecord;
 import agent.endpoint.state.ExternalIdentifiers;
 import agent.endpoint.state.WorkloadDescription;
+import agent.types.EntrySource;
 import agent.types.IpAddress;
 import agent.types.MacAddress;
 import java.util.List;
@@ -17,6 +18,11 @@ final class EndpointRecords {
 
   /** Returns the record of an endpoint; all have the same but for the id. */
   static EndpointRecord endpoint(int id) {
+    return endpoint(id, EntrySource.API);
+  }
+
+  /** Returns the record of an endpoint of a source. */
+  static EndpointRecord endpoint(int id, EntrySource source) {
     return new EndpointRecord(
         id,
         256,
@@ -28,6 +34,7 @@ final class EndpointRecords {
         new EndpointRecord.Configuration(
             Map.of(), new DatapathConfiguration(null, null, null, null, null, null)),
         new WorkloadDescription(null, null, null, null, null),
-        List.of());
+        List.of(),
+        source);
   }
 }

@@ -24,6 +24,7 @@ import agent.policy.spec.RuleSpec;
 import agent.policy.spec.RuleSpec.LabelSpec;
 import agent.policy.spec.SelectorSpec;
 import agent.policy.spec.SelectorSpec.ExpressionSpec;
+import agent.types.EntrySource;
 import agent.types.IpAddress;
 import agent.types.MacAddress;
 import agent.types.Prefix;
@@ -104,7 +105,8 @@ class ReleaseFilesTest {
                 -1,
                 true,
                 "{\"a\":[1,\"\\n\"],\t\"e\":\"\u001b\u007f\u2028\ud83d\ude00\ud800\"}"),
-            List.of());
+            List.of(),
+            EntrySource.API);
     final EndpointRecord few =
         new EndpointRecord(
             7,
@@ -126,7 +128,8 @@ class ReleaseFilesTest {
             new EndpointRecord.Configuration(
                 EndpointOptions.defaults().toMap(), DatapathConfiguration.DEFAULT),
             new WorkloadDescription(null, null, null, null, null),
-            List.of());
+            List.of(),
+            EntrySource.API);
     try (AgentState state = AgentState.open(read)) {
       assertEquals(List.of(all, few), state.endpointStore().load());
     }

@@ -5,7 +5,10 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.endpoint.state.EndpointRecord;
+import agent.endpoint.state.EndpointStore;
 import agent.policy.repository.PolicyState;
+import agent.policy.spec.NamedPort;
 import agent.policy.spec.PeerRuleSpec;
 import agent.policy.spec.RuleSpec;
 import agent.policy.spec.SelectorSpec;
@@ -20,6 +23,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -100,6 +104,51 @@ class SourceFilesTest {
     replace("services/3.json", "service", "\"cluster\"", "\"clusters\"");
     try (AgentState state = AgentState.open(root)) {
       final String reason = state.serviceStore().load().unreadable().get(3);
+      assertTrue(reason.contains("$.source: 'clusters' is not the source of an entry"), reason);
+    }
+  }
+
+  @Test
+  void shouldKeepTheSourcesOfEndpoints() throws IOException {
+    final EndpointRecord own = EndpointRecords.endpoint(1, EntrySource.API);
+    final EndpointRecord foreign = EndpointRecords.endpoint(2, CLUSTER);
+    final EndpointRecord named =
+        EndpointRecords.endpoint(3, FILE).withNamedPorts(List.of(new NamedPort("http", 80, "TCP")));
+    try (AgentState state = AgentState.open(root)) {
+      List.of(own, foreign, named).forEach(state.endpointStore()::save);
+    }
+    assertTrue(text("endpoints/1.json").endsWith("\"properties\":null}}"));
+    assertTrue(text("endpoints/2.json").endsWith("null},\"source\":\"cluster\"}"));
+    assertTrue(text("endpoints/3.json").endsWith("\"TCP\"}],\"source\":\"file:näher.yaml\"}"));
+    try (AgentState state = AgentState.open(root)) {
+      assertEquals(List.of(own, foreign, named), state.endpointStore().load());
+    }
+  }
+
+  @Test
+  void shouldTakeAnEndpointWithoutASourceForOneOfTheApi() throws IOException {
+    try (AgentState state = AgentState.open(root)) {
+      state.endpointStore().save(EndpointRecords.endpoint(3, FILE));
+    }
+    replace("endpoints/3.json", "endpoint", ",\"source\":\"file:näher.yaml\"", "");
+    try (AgentState state = AgentState.open(root)) {
+      final EndpointStore store = state.endpointStore();
+      assertEquals(List.of(EndpointRecords.endpoint(3, EntrySource.API)), store.load());
+      assertEquals(Map.of(), store.unreadable());
+    }
+  }
+
+  @Test
+  void shouldCloseAnEndpointWhoseSourceIsDamaged() throws IOException {
+    try (AgentState state = AgentState.open(root)) {
+      state.endpointStore().save(EndpointRecords.endpoint(3, CLUSTER));
+      state.endpointStore().save(EndpointRecords.endpoint(4, CLUSTER));
+    }
+    replace("endpoints/3.json", "endpoint", "\"cluster\"", "\"clusters\"");
+    try (AgentState state = AgentState.open(root)) {
+      final EndpointStore store = state.endpointStore();
+      assertEquals(List.of(EndpointRecords.endpoint(4, CLUSTER)), store.load());
+      final String reason = store.unreadable().get(3);
       assertTrue(reason.contains("$.source: 'clusters' is not the source of an entry"), reason);
     }
   }

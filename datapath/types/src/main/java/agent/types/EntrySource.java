@@ -3,7 +3,7 @@ package agent.types;
 import java.util.regex.Pattern;
 
 /**
- * The source of a rule or service. Only the source of an entry changes or deletes it.
+ * The source of a rule, service or endpoint. Only the source of an entry changes or deletes it.
  *
  * @param text {@code api}, {@code cluster}, {@code orch}, {@code file:<name>} or {@code
  *     runtime:<kind>}
@@ -12,7 +12,11 @@ public record EntrySource(String text) {
   private static final Pattern FORM =
       Pattern.compile("api|cluster|orch|file:[^/]{1,255}|runtime:[a-z]{1,32}");
 
-  /** The clients of the API; records of releases before 0.10 are theirs. */
+  /**
+   * The clients of the API, a CNI plug-in among them: it speaks to the agent's socket as every
+   * other client, so that any client may change and delete what another one has made. Records of
+   * releases before 0.10 are theirs.
+   */
   public static final EntrySource API = new EntrySource("api");
 
   /**

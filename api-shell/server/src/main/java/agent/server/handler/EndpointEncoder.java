@@ -39,7 +39,10 @@ final class EndpointEncoder {
   static EndpointModel endpoint(EndpointSnapshot endpoint, EndpointTraffic traffic) {
     final EndpointLabels labels = endpoint.labels();
     return new EndpointModel(
-        endpoint.id(), settings(labels.user(), endpoint.options()), status(endpoint, traffic));
+        endpoint.id(),
+        endpoint.source().text(),
+        settings(labels.user(), endpoint.options()),
+        status(endpoint, traffic));
   }
 
   private static EndpointStatusModel status(EndpointSnapshot endpoint, EndpointTraffic traffic) {

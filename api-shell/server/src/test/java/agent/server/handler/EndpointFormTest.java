@@ -30,6 +30,7 @@ import agent.policy.resolve.DirectionSummary;
 import agent.policy.rule.DerivedRule;
 import agent.policy.spec.NamedPort;
 import agent.server.view.ProxyView.EndpointTraffic;
+import agent.types.EntrySource;
 import agent.types.IpAddress;
 import agent.types.MacAddress;
 import java.time.Duration;
@@ -131,6 +132,7 @@ class EndpointFormTest {
         List.of(controller),
         List.of(new LogEntry("OK", "attached", EndpointState.READY, NOON)),
         new WorkloadDescription(null, null, null, null, null),
+        new EntrySource("orch"),
         "the last build failed");
   }
 
@@ -154,6 +156,7 @@ class EndpointFormTest {
     assertJson(
         """
         {"id": 7,
+         "source": "orch",
          "spec": {"label-configuration": {"user": ["user"]}, "options": {"Debug": "Enabled"}},
          "status": {
           "controllers": [{"name": "regenerate", "uuid": "00000000-0000-0001-0000-000000000002",

@@ -23,6 +23,7 @@ import agent.node.NodeAddressing;
 import agent.policy.resolve.DirectionSummary;
 import agent.policy.rule.DerivedRule;
 import agent.policy.spec.NamedPort;
+import agent.types.EntrySource;
 import agent.types.IpAddress;
 import agent.types.MacAddress;
 import agent.types.Prefix;
@@ -175,6 +176,7 @@ final class FakeEndpoints implements Endpoints {
                 null)),
         List.of(new LogEntry("OK", "attached", EndpointState.READY, NOON)),
         new WorkloadDescription(null, null, null, null, null),
+        EntrySource.API,
         "the last build failed");
   }
 }

@@ -269,6 +269,22 @@ class HandlersTest {
   }
 
   @Test
+  void shouldShowTheSourceOfAnEndpoint() throws IOException {
+    assertEquals("api", client.endpoint("7").source());
+    assertEquals(
+        List.of("api"), client.endpoints(List.of()).stream().map(EndpointModel::source).toList());
+    final String body = "{\"state\":\"ready\",\"source\":\"orch\"}";
+    final String answer =
+        server.exchange(
+            "PATCH /endpoint/7 HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: "
+                + body.length()
+                + "\r\n\r\n"
+                + body);
+    assertTrue(answer.startsWith("HTTP/1.1 400 "), answer);
+    assertTrue(answer.endsWith("\"source: is not a known field\""), answer);
+  }
+
+  @Test
   void shouldDeleteAndTellErrorsThatWereMet() throws IOException {
     assertEquals(List.of(), client.deleteEndpoint("7"));
     endpoints.deletionErrors = List.of("link: gone");

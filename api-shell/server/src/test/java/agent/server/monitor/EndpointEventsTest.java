@@ -63,6 +63,7 @@ class EndpointEventsTest {
             null,
             List.of(newestFirst),
             null,
+            null,
             null));
   }
 

@@ -16,6 +16,7 @@ import agent.ipam.Ipam;
 import agent.ipam.Ipam.Change;
 import agent.ipam.Lease;
 import agent.ipcache.Ipcache;
+import agent.types.EntrySource;
 import agent.types.IpAddress;
 import agent.types.Refusal;
 import java.util.List;
@@ -94,16 +95,17 @@ public final class EndpointCreation {
       CompletableFuture<Identity> identity) {}
 
   /**
-   * Admits an endpoint; it then waits for its identity or for its build.
+   * Admits an endpoint of a source; it then waits for its identity or for its build.
    *
    * @return completes when the endpoint and its addresses are stored; it is not seen before.
    *     Exceptionally where they cannot be; then no state has changed
    * @throws Refusal INVALID, CONFLICT or EXHAUSTED, or UNAVAILABLE where the process may not have
    *     another endpoint; then no state has changed
    */
-  public CompletableFuture<Endpoint> admit(EndpointIdentifier path, EndpointRequest request) {
+  public CompletableFuture<Endpoint> admit(
+      EntrySource source, EndpointIdentifier path, EndpointRequest request) {
     final int asked = reader.localId(path, request);
-    final EndpointRecord draft = reader.created(path, request);
+    final EndpointRecord draft = reader.created(source, path, request);
     final LabelDerivation labels = LabelDerivation.of(draft, labelFilter);
     checkFree(path, asked, draft);
     obstacle
@@ -208,21 +210,27 @@ public final class EndpointCreation {
   }
 
   private void checkFree(EndpointIdentifier path, int asked, EndpointRecord draft) {
-    if (asked != 0 && registry.isTaken(asked)) {
-      throw Refusal.conflict("id", "endpoint " + asked + " already exists");
+    final EntrySource source = draft.source();
+    if (asked != 0) {
+      registry
+          .recordOf(EndpointIdentifier.local(asked))
+          .ifPresent(
+              other -> {
+                throw Refusal.conflict("id", other.nameTo(source) + " already exists");
+              });
     }
     if (path.localId() == 0 && path.kind() != EndpointIdentifier.Kind.AGENT_LOCAL) {
       registry
-          .idOf(path)
+          .recordOf(path)
           .ifPresent(
               other -> {
-                throw Refusal.conflict("id", path + " already exists as endpoint " + other);
+                throw Refusal.conflict("id", path + " already exists as " + other.nameTo(source));
               });
     }
     for (final EndpointRecord other : registry.records()) {
       checkInterface(draft, other);
-      checkAddress("addressing.ipv4", draft.addressing().ipv4(), other);
-      checkAddress("addressing.ipv6", draft.addressing().ipv6(), other);
+      checkAddress("addressing.ipv4", draft.addressing().ipv4(), other, source);
+      checkAddress("addressing.ipv6", draft.addressing().ipv6(), other, source);
     }
     checkAddress("addressing.ipv4", draft.addressing().ipv4());
     checkAddress("addressing.ipv6", draft.addressing().ipv6());
@@ -234,14 +242,16 @@ public final class EndpointCreation {
         && (record.device().index() == draft.device().index()
             || record.device().name().equals(draft.device().name()))) {
       throw Refusal.conflict(
-          "interface-name", "'" + draft.device().name() + "' is in use by endpoint " + record.id());
+          "interface-name",
+          "'" + draft.device().name() + "' is in use by " + record.nameTo(draft.source()));
     }
   }
 
-  private static void checkAddress(String field, IpAddress address, EndpointRecord other) {
+  private static void checkAddress(
+      String field, IpAddress address, EndpointRecord other, EntrySource source) {
     final EndpointAddressing used = other.addressing();
     if (address != null && (address.equals(used.ipv4()) || address.equals(used.ipv6()))) {
-      throw Refusal.conflict(field, address + " is in use by endpoint " + other.id());
+      throw Refusal.conflict(field, address + " is in use by " + other.nameTo(source));
     }
   }
 

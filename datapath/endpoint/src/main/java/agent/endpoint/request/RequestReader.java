@@ -9,6 +9,7 @@ import agent.endpoint.state.MutableOption;
 import agent.endpoint.state.WorkloadDescription;
 import agent.identity.LabelSet;
 import agent.node.Devices;
+import agent.types.EntrySource;
 import agent.types.Refusal;
 import java.util.List;
 import java.util.Set;
@@ -48,10 +49,10 @@ public final class RequestReader {
   }
 
   /**
-   * Returns the record of a new endpoint without id and identity, with the addresses that the
-   * request names.
+   * Returns the record of a new endpoint of a source without id and identity, with the addresses
+   * that the request names.
    */
-  EndpointRecord created(EndpointIdentifier path, EndpointRequest request) {
+  EndpointRecord created(EntrySource source, EndpointIdentifier path, EndpointRequest request) {
     checkServed(request);
     final DatapathConfiguration wiring =
         request.datapathConfiguration() == null
@@ -71,7 +72,8 @@ public final class RequestReader {
             request.datapathMapId(),
             null,
             request.properties()),
-        NamedPortReader.read(request.namedPorts()));
+        NamedPortReader.read(request.namedPorts()),
+        source);
   }
 
   /** Refuses what has no effect here. */

@@ -21,6 +21,7 @@ import agent.ipam.Ipam;
 import agent.ipam.Lease;
 import agent.node.Devices;
 import agent.node.Devices.Device;
+import agent.types.EntrySource;
 import agent.types.IpAddress;
 import java.util.ArrayList;
 import java.util.List;
@@ -106,7 +107,8 @@ final class UnreadableEndpoints {
             new EndpointRecord.Configuration(
                 EndpointOptions.defaults().toMap(), DatapathConfiguration.DEFAULT),
             new WorkloadDescription(null, null, null, null, null),
-            List.of());
+            List.of(),
+            EntrySource.API); // its own source is not known
     final Endpoint endpoint =
         journal.restore(record, LabelDerivation.of(record, labelFilter), "its record is damaged");
     endpoint.recordUnreadable();

@@ -1,6 +1,7 @@
 package agent.endpoint.state;
 
 import agent.policy.spec.NamedPort;
+import agent.types.EntrySource;
 import java.util.List;
 import java.util.Map;
 
@@ -16,6 +17,7 @@ import java.util.Map;
  * @param configuration its options
  * @param workload the other fields of the create request
  * @param namedPorts its named ports, in order
+ * @param source who alone changes and deletes it
  */
 public record EndpointRecord(
     int id,
@@ -26,7 +28,8 @@ public record EndpointRecord(
     LabelSources labels,
     Configuration configuration,
     WorkloadDescription workload,
-    List<NamedPort> namedPorts) {
+    List<NamedPort> namedPorts,
+    EntrySource source) {
 
   /**
    * Labels by origin, in display form.
@@ -55,7 +58,8 @@ public record EndpointRecord(
         labels,
         configuration,
         workload,
-        namedPorts);
+        namedPorts,
+        source);
   }
 
   /** Returns a copy with another identity. */
@@ -69,7 +73,8 @@ public record EndpointRecord(
         labels,
         configuration,
         workload,
-        namedPorts);
+        namedPorts,
+        source);
   }
 
   /** Returns a copy with other addresses. */
@@ -83,7 +88,8 @@ public record EndpointRecord(
         labels,
         configuration,
         workload,
-        namedPorts);
+        namedPorts,
+        source);
   }
 
   /** Returns a copy on another veth. */
@@ -97,7 +103,8 @@ public record EndpointRecord(
         labels,
         configuration,
         workload,
-        namedPorts);
+        namedPorts,
+        source);
   }
 
   /** Returns a copy with other labels. */
@@ -111,13 +118,23 @@ public record EndpointRecord(
         other,
         configuration,
         workload,
-        namedPorts);
+        namedPorts,
+        source);
   }
 
   /** Returns a copy with another configuration. */
   public EndpointRecord withConfiguration(Configuration other) {
     return new EndpointRecord(
-        id, identity, addressing, externalIdentifiers, device, labels, other, workload, namedPorts);
+        id,
+        identity,
+        addressing,
+        externalIdentifiers,
+        device,
+        labels,
+        other,
+        workload,
+        namedPorts,
+        source);
   }
 
   /** Returns a copy with other named ports. */
@@ -131,7 +148,8 @@ public record EndpointRecord(
         labels,
         configuration,
         workload,
-        other);
+        other,
+        source);
   }
 
   /** Returns a copy with other identifiers and another description of the workload. */
@@ -146,6 +164,12 @@ public record EndpointRecord(
         labels,
         configuration,
         description,
-        namedPorts);
+        namedPorts,
+        source);
+  }
+
+  /** Returns how a message to a source names the endpoint: with its source where that differs. */
+  public String nameTo(EntrySource asking) {
+    return "endpoint " + id + (source.equals(asking) ? "" : " of source '" + source + "'");
   }
 }

@@ -8,7 +8,6 @@ import agent.types.Refusal;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
-import java.util.OptionalInt;
 import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentNavigableMap;
@@ -97,15 +96,16 @@ public final class EndpointRegistry {
     return all;
   }
 
-  /** Returns the id of a live endpoint or a reserved record that the identifier names. */
-  public OptionalInt idOf(EndpointIdentifier identifier) {
-    final Optional<EndpointSnapshot> found = find(identifier);
-    return found.isPresent()
-        ? OptionalInt.of(found.get().id())
-        : reserved.values().stream()
-            .filter(each -> lookup.matches(identifier, each.id(), each.externalIdentifiers()))
-            .mapToInt(EndpointRecord::id)
-            .findFirst();
+  /** Returns the record of a live endpoint, or a reserved one, that the identifier names. */
+  public Optional<EndpointRecord> recordOf(EndpointIdentifier identifier) {
+    return find(identifier)
+        .map(found -> live.get(found.id()).record())
+        .or(
+            () ->
+                reserved.values().stream()
+                    .filter(
+                        each -> lookup.matches(identifier, each.id(), each.externalIdentifiers()))
+                    .findFirst());
   }
 
   /** Adds an endpoint and publishes its snapshot. */

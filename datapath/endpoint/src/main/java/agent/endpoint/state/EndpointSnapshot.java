@@ -3,6 +3,7 @@ package agent.endpoint.state;
 import agent.endpoint.state.EndpointLog.LogEntry;
 import agent.identity.Identity;
 import agent.policy.spec.NamedPort;
+import agent.types.EntrySource;
 import java.util.List;
 import java.util.Map;
 
@@ -25,6 +26,7 @@ import java.util.Map;
  * @param controllers the status of its periodic tasks
  * @param log its status changes, newest first, at most 256
  * @param workload the other fields of the create request
+ * @param source who alone changes and deletes it
  * @param error why the last build failed, or null
  */
 public record EndpointSnapshot(
@@ -44,6 +46,7 @@ public record EndpointSnapshot(
     List<ControllerStatus> controllers,
     List<LogEntry> log,
     WorkloadDescription workload,
+    EntrySource source,
     String error) {
   /** Returns a copy with another health. */
   EndpointSnapshot withHealth(EndpointHealth other) {
@@ -64,6 +67,7 @@ public record EndpointSnapshot(
         controllers,
         log,
         workload,
+        source,
         error);
   }
 }

@@ -35,6 +35,7 @@ public final class EndpointSnapshots {
         List.of(endpoint.controller().status()),
         endpoint.logEntries(),
         record.workload(),
+        record.source(),
         endpoint.error());
   }
 

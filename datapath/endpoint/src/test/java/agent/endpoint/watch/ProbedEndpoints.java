@@ -20,6 +20,7 @@ import agent.identity.ReservedIdentity;
 import agent.node.AddressProbes;
 import agent.node.FamilyAddressing;
 import agent.node.NodeAddressing;
+import agent.types.EntrySource;
 import agent.types.IpAddress;
 import agent.types.MacAddress;
 import agent.types.Prefix;
@@ -66,7 +67,8 @@ final class ProbedEndpoints {
             new EndpointRecord.Configuration(
                 EndpointOptions.defaults().toMap(), DatapathConfiguration.DEFAULT),
             new WorkloadDescription(null, null, null, null, null),
-            List.of());
+            List.of(),
+            EntrySource.API);
     final Endpoint endpoint =
         journal.begin(record, LabelDerivation.of(record, LabelFilter.defaults()), "created");
     endpoint.identify(ReservedIdentity.INIT.identity());
