@@ -92,7 +92,7 @@ public final class EndpointConductor {
         new ConfigurationProxy(
             agent,
             context.configuration(),
-            new OptionOverride(registry, endpoints),
+            new OptionOverride(agent, registry, endpoints),
             context.policy(),
             realization,
             ready,

@@ -1,26 +1,37 @@
 package agent.endpoint;
 
+import agent.conductor.ConductorAgent;
+import agent.conductor.Work;
 import agent.endpoint.build.Answers;
 import agent.endpoint.state.Endpoint;
 import agent.endpoint.state.EndpointOptions;
+import agent.endpoint.state.EndpointRecord;
 import agent.endpoint.state.EndpointRegistry;
 import agent.endpoint.state.EndpointState;
 import agent.types.Refusal;
-import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
-import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.IntFunction;
 
 /**
- * Sets options on all endpoints. An endpoint that was not-ready before is built later; each other
- * one has the options when the future completes. Runs on the conductor's thread.
+ * Sets options on all endpoints, a few at a time, so that other requests pass. An endpoint that was
+ * not-ready before is built later; each other one has the options when the future completes. Runs
+ * on the conductor's thread.
  *
+ * @param conductor executes the steps
  * @param registry the live endpoints
  * @param endpoints changes one of them
  */
-record OptionOverride(EndpointRegistry registry, EndpointRequestProxy endpoints) {
+record OptionOverride(
+    ConductorAgent conductor, EndpointRegistry registry, EndpointRequestProxy endpoints) {
+  private static final int ENDPOINTS_PER_STEP = 8;
+
+  /** Fewer than the operations that run at a time, so that another request finds a free one. */
+  private static final int MAX_ACTIVE = 4;
+
   /**
    * Begins to set options; nothing is set yet.
    *
@@ -31,18 +42,21 @@ record OptionOverride(EndpointRegistry registry, EndpointRequestProxy endpoints)
     return new Run(defaults.toMap(), options);
   }
 
+  /** Returns the ids, ascending, of the endpoints that exist or are being stored. */
+  private int[] ids() {
+    return registry.records().stream().mapToInt(EndpointRecord::id).sorted().toArray();
+  }
+
   /** One change of the options of all endpoints, and its undoing. */
   final class Run {
     private final Map<String, String> defaults;
     private final Map<String, String> options;
+    private final int[] present = ids();
     private final Map<Integer, Map<String, String>> former = new HashMap<>();
 
     private Run(Map<String, String> defaults, Map<String, String> options) {
       this.defaults = defaults;
       this.options = options;
-      for (final Endpoint endpoint : registry.all()) {
-        former.put(endpoint.id(), ofOptions(endpoint.options().toMap()));
-      }
     }
 
     private Map<String, String> ofOptions(Map<String, String> all) {
@@ -51,54 +65,125 @@ record OptionOverride(EndpointRegistry registry, EndpointRequestProxy endpoints)
       return values;
     }
 
-    /** Sets the options; fails with the first failure of an endpoint after all have ended. */
+    /**
+     * Sets the options. After the first failure of an endpoint no further ones are changed; it
+     * fails when those that were begun have ended.
+     */
     CompletableFuture<Void> set() {
-      final Map<Integer, Map<String, String>> wanted = new HashMap<>();
-      former.keySet().forEach(id -> wanted.put(id, options));
-      return set(wanted);
+      return options.isEmpty()
+          ? CompletableFuture.completedFuture(null)
+          : begun(new Pass(present, id -> options, true));
     }
 
     /** Sets the former options; endpoints that came meanwhile get the former defaults. */
     CompletableFuture<Void> undo() {
-      final Map<Integer, Map<String, String>> wanted = new HashMap<>();
-      for (final Endpoint endpoint : registry.all()) {
-        wanted.put(endpoint.id(), former.getOrDefault(endpoint.id(), ofOptions(defaults)));
+      return options.isEmpty()
+          ? CompletableFuture.completedFuture(null)
+          : begun(new Pass(ids(), this::former, false));
+    }
+
+    /** Returns the options before the change; null for an endpoint that was not reached. */
+    private Map<String, String> former(int id) {
+      final boolean isNew = Arrays.binarySearch(present, id) < 0;
+      return isNew ? ofOptions(defaults) : former.get(id);
+    }
+
+    private CompletableFuture<Void> begun(Pass pass) {
+      conductor.beginHere(pass);
+      return pass.done;
+    }
+
+    /** Changes one endpoint after the other, several at a time. */
+    private final class Pass implements Work {
+      private final int[] ids;
+      private final IntFunction<Map<String, String>> wanted;
+      private final boolean isSetting;
+      private final CompletableFuture<Void> done = new CompletableFuture<>();
+      private int next;
+      private int active;
+      private RuntimeException failure;
+
+      Pass(int[] ids, IntFunction<Map<String, String>> wanted, boolean isSetting) {
+        this.ids = ids;
+        this.wanted = wanted;
+        this.isSetting = isSetting;
       }
-      return set(wanted);
-    }
 
-    private CompletableFuture<Void> set(Map<Integer, Map<String, String>> wanted) {
-      final List<CompletableFuture<Void>> changes = new ArrayList<>();
-      wanted.forEach(
-          (id, values) -> {
-            final Endpoint endpoint = registry.find(id);
-            if (endpoint != null
-                && endpoint.isLive()
-                && !endpoint.is(EndpointState.INVALID)
-                && !ofOptions(endpoint.options().toMap()).equals(values)) {
-              changes.add(
-                  endpoints
-                      .override(id, values, !endpoint.is(EndpointState.NOT_READY))
-                      .handle((done, failure) -> named(id, failure)));
-            }
-          });
-      return CompletableFuture.allOf(changes.toArray(CompletableFuture<?>[]::new));
-    }
+      @Override
+      public Progress step() {
+        final int first = next;
+        while (mayGoOn() && next - first < ENDPOINTS_PER_STEP) {
+          visit(ids[next++]);
+        }
+        if (next > first) {
+          return Progress.WORKED;
+        }
+        if (active > 0 || mayFollow()) {
+          return Progress.WAITING;
+        }
+        if (failure == null) {
+          done.complete(null);
+        } else {
+          done.completeExceptionally(failure);
+        }
+        return Progress.DONE;
+      }
 
-    /** An endpoint that is gone, or goes, needs no options. */
-    private static Void named(int id, Throwable failure) {
-      if (failure != null) {
-        final RuntimeException cause = Answers.unwrapped(failure);
-        if (!(cause instanceof Refusal refusal)
-            || refusal.kind() != Refusal.Kind.NOT_FOUND
-                && refusal.kind() != Refusal.Kind.CONFLICT) {
-          final String subject = "endpoint " + id;
-          throw String.valueOf(cause.getMessage()).startsWith(subject + ":")
-              ? cause
-              : Answers.named(subject, cause);
+      private boolean mayFollow() {
+        return next < ids.length && (failure == null || !isSetting);
+      }
+
+      private boolean mayGoOn() {
+        return mayFollow() && active < MAX_ACTIVE && !isBeingStored(ids[next]);
+      }
+
+      /** Such an endpoint has the defaults before the change, and can be changed when it exists. */
+      private boolean isBeingStored(int id) {
+        return registry.find(id) == null && registry.isTaken(id);
+      }
+
+      private void visit(int id) {
+        final Endpoint endpoint = registry.find(id);
+        if (endpoint == null || !endpoint.isLive() || endpoint.is(EndpointState.INVALID)) {
+          return;
+        }
+        final Map<String, String> now = ofOptions(endpoint.options().toMap());
+        final Map<String, String> values = wanted.apply(id);
+        if (isSetting) {
+          former.put(id, now);
+        }
+        if (values != null && !values.equals(now)) {
+          active++;
+          endpoints
+              .override(id, values, !endpoint.is(EndpointState.NOT_READY))
+              .whenComplete((changed, cause) -> ended(id, cause));
         }
       }
-      return null;
+
+      private void ended(int id, Throwable cause) {
+        active--;
+        if (cause != null && failure == null) {
+          failure = named(id, Answers.unwrapped(cause));
+        }
+      }
+
+      @Override
+      public void failed(RuntimeException cause) {
+        done.completeExceptionally(cause);
+      }
+    }
+
+    /** Returns null for the failure of an endpoint that is gone, or goes: it needs no options. */
+    private static RuntimeException named(int id, RuntimeException cause) {
+      if (cause instanceof Refusal refusal
+          && (refusal.kind() == Refusal.Kind.NOT_FOUND
+              || refusal.kind() == Refusal.Kind.CONFLICT)) {
+        return null;
+      }
+      final String subject = "endpoint " + id;
+      return String.valueOf(cause.getMessage()).startsWith(subject + ":")
+          ? cause
+          : Answers.named(subject, cause);
     }
   }
 }
