@@ -9,7 +9,6 @@ import io.netty.channel.socket.SocketChannel;
 import io.netty.handler.codec.http.DefaultHttpRequest;
 import io.netty.handler.codec.http.FullHttpRequest;
 import io.netty.handler.codec.http.HttpContent;
-import io.netty.handler.codec.http.HttpMethod;
 import io.netty.handler.codec.http.HttpRequest;
 import io.netty.handler.codec.http2.DefaultHttp2ResetFrame;
 import io.netty.handler.codec.http2.Http2Error;
@@ -95,7 +94,6 @@ final class ClientHandler extends ChannelInboundHandlerAdapter {
       exchange = new Exchange(this, ctx.channel());
       hasAsked = true;
       if (encoder != null) {
-        encoder.answersHead(head.method().equals(HttpMethod.HEAD));
         offered = decoder.hasMore() ? null : Http2Upgrade.offered(head);
       }
       if (head instanceof FullHttpRequest full) {

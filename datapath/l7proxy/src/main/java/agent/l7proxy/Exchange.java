@@ -7,6 +7,7 @@ import io.netty.buffer.ByteBuf;
 import io.netty.channel.Channel;
 import io.netty.handler.codec.http.FullHttpResponse;
 import io.netty.handler.codec.http.HttpContent;
+import io.netty.handler.codec.http.HttpMethod;
 import io.netty.handler.codec.http.HttpObject;
 import io.netty.handler.codec.http.HttpRequest;
 import io.netty.handler.codec.http.HttpResponse;
@@ -51,6 +52,7 @@ final class Exchange {
   private ResponseHead response;
   private int attempts = 1;
   private long drainedBytes;
+  private boolean isHead;
   private boolean isForwarded;
   private boolean isRequestEnded;
   private boolean isBodySent;
@@ -77,6 +79,7 @@ final class Exchange {
   /** The head of a request; isWhole: there is no body and no end to come. */
   void start(HttpRequest head, boolean isWhole) {
     isRequestEnded = isWhole;
+    isHead = head.method().equals(HttpMethod.HEAD);
     connection.count(Count.REQUEST_RECEIVED);
     report.protocol(handler.isHttp2() ? "HTTP/2" : head.protocolVersion().text());
     report.request(head.method().name(), head.uri(), "");
@@ -106,8 +109,11 @@ final class Exchange {
 
   /** Policy does not allow it any more: a tunnel ends, too. */
   void revoke() {
-    Upstream.reset(server);
     report.ended(Verdict.DENIED, response == null ? 0 : response.status());
+    if (server != null) {
+      serverHandler.end(); // else the end of the connection is taken for a failure of the server
+      Upstream.reset(server);
+    }
     abort("not allowed any more", Http2Error.CANCEL);
   }
 
@@ -414,8 +420,7 @@ final class Exchange {
   }
 
   private FullHttpResponse text(HttpResponseStatus status, String text) {
-    return LocalReply.text(
-        status, text, request != null && request.isHead(), !isKept && !handler.isHttp2());
+    return LocalReply.text(status, text, isHead, !isKept && !handler.isHttp2());
   }
 
   /** Answers in place of the server. */

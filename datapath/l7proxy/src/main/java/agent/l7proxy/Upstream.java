@@ -163,9 +163,6 @@ final class Upstream {
 
   /** Closes a connection so that what its socket holds is not sent, or ends a stream. */
   static void reset(Channel channel) {
-    if (channel == null) {
-      return;
-    }
     if (channel instanceof SocketChannel && channel.isOpen()) {
       channel.config().setOption(ChannelOption.SO_LINGER, 0);
     }
@@ -303,6 +300,10 @@ final class Upstream {
   }
 
   private void connectSocket(Exchange exchange, Channel channel) {
+    if (isClosed) {
+      ended(exchange, channel, null); // the flow may be denied since
+      return;
+    }
     final Optional<String> refusal = context.redirect().refusal(flow);
     if (refusal.isPresent()) {
       ended(exchange, channel, new IOException(refusal.get()));

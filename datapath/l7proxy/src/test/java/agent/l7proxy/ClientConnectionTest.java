@@ -6,7 +6,9 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.datapath.spec.RedirectedFlow;
+import agent.l7proxy.RequestRecord.Verdict;
 import agent.policy.request.HttpVerdict;
+import agent.policy.request.RedirectStatistics.Messages;
 import io.netty.channel.DefaultChannelId;
 import io.netty.channel.embedded.EmbeddedChannel;
 import java.nio.file.Files;
@@ -16,6 +18,8 @@ import java.util.List;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** When a connection is idle, and what ends with it. */
 class ClientConnectionTest {
@@ -52,19 +56,30 @@ class ClientConnectionTest {
   }
 
   /** An orderly end would send what the sockets hold, and the peer could take it for whole. */
-  @Test
-  void shouldResetTheConnectionsOfBothSidesOfARequestThatIsNotAllowedAnyMore() {
+  @ParameterizedTest
+  @CsvSource({"false, 0", "true, 200"})
+  void shouldResetTheConnectionsOfBothSidesOfARequestThatIsNotAllowedAnyMore(
+      boolean isAnswered, int status) {
     final EmbeddedSocket server = bench.server();
-    client.receive(
-        "POST /x HTTP/1.1\r\nHost: a.test\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n");
+    client.receive(ExchangeBench.CHUNKED + "2\r\nab\r\n");
     assertTrue(server.sent().endsWith("2\r\nab\r\n"));
+    if (isAnswered) {
+      server.receive(ExchangeBench.HALF);
+    }
     connection.enforce();
     assertTrue(client.isOpen() && server.isOpen(), "it is allowed");
+    assertEquals(List.of(), bench.records);
     bench.rule = request -> HttpVerdict.DENIED;
     connection.enforce();
     assertFalse(client.isOpen() || server.isOpen());
     assertEquals(0, client.lingerSec);
     assertEquals(0, server.lingerSec);
+    assertEquals(1, bench.records.size());
+    assertEquals(Verdict.DENIED, bench.records.getFirst().verdict());
+    assertEquals(status, bench.records.getFirst().status());
+    assertEquals(new Messages(1, 1, 1, 0), bench.requests());
+    assertFalse(client.sent().contains("503"), "the server has not failed");
+    assertEquals(isAnswered ? 1 : 0, bench.responses().error());
   }
 
   @Test

@@ -11,6 +11,7 @@ import agent.policy.request.HttpVerdict.HeaderChange;
 import io.netty.handler.codec.http2.Http2Error;
 import java.io.IOException;
 import java.io.InputStream;
+import java.net.Socket;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
@@ -201,6 +202,29 @@ class EnforcementTest {
       assertThrows(IOException.class, () -> client.send("GET").get("/three"));
       assertThrows(IOException.class, () -> other.send("GET").get("/three"));
       await(() -> bench.proxy.descriptors() == 0);
+    }
+  }
+
+  /** The datapath is asked to join its socket when the policy changes. */
+  @Test
+  void shouldNotConnectToTheServerOfAFlowThatIsDeniedMeanwhile() throws Exception {
+    try (OriginServer server = OriginServer.answering();
+        ProxyBench bench = new ProxyBench(server.port())) {
+      bench.serverEndpoint = 9;
+      bench.joins = new CompletableFuture<>();
+      try (HttpSocket client = bench.client()) {
+        client.send("GET / HTTP/1.1\r\nHost: a.test\r\n\r\n");
+        await(() -> !bench.joined.isEmpty());
+        bench.admits = false;
+        bench.proxy.enforce().get(10, TimeUnit.SECONDS);
+        bench.joins.complete(null);
+        assertEquals(bench.joined.getFirst(), bench.left.poll(10, TimeUnit.SECONDS));
+        assertTrue(client.isEnded());
+      }
+      try (HttpSocket next = new HttpSocket(new Socket("127.0.0.1", server.port()))) {
+        assertEquals(200, next.get("/").status());
+        assertEquals(1, server.connections.get(), "one before it would have been accepted first");
+      }
     }
   }
 

@@ -309,6 +309,30 @@ class ExchangeTest {
     assertTrue(bench.judged.isEmpty());
   }
 
+  /** Its header tells how long it would be (RFC 9110 sections 8.6 and 9.3.2). */
+  @ParameterizedTest
+  @CsvSource({"/x, 403", "/a%2fb, 400"})
+  void shouldAnswerHeadItselfWithoutABody(String path, int status) {
+    denies();
+    client.receive("HEAD " + path + " HTTP/1.1\r\nHost: a.test\r\n\r\n");
+    final String answer = client.sent();
+    assertTrue(answer.startsWith("HTTP/1.1 " + status + " "), answer);
+    assertTrue(answer.endsWith("\r\n\r\n"), answer);
+    assertFalse(answer.contains("content-length: 0\r\n"), answer);
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"Transfer-Encoding: chunked\r\n", "Content-Length: 5\r\n", ""})
+  void shouldPassAResponseToHeadWithoutABodyOrChunks(String framing) {
+    final EmbeddedSocket server = bench.server();
+    client.receive(GET.replace("GET", "HEAD"));
+    server.receive("HTTP/1.1 200 OK\r\n" + framing + "\r\n");
+    final String length = framing.startsWith("C") ? framing : "";
+    assertEquals("HTTP/1.1 200 OK\r\n" + length + "\r\n", client.sent());
+    assertTrue(server.isOpen());
+    bench.assertServes();
+  }
+
   @Test
   void shouldLeaveTheRequestIncompleteWhoseChunksAreNotValid() {
     final EmbeddedSocket server = bench.server();
@@ -367,6 +391,19 @@ class ExchangeTest {
     assertEquals("HTTP/1.1 100 Continue\r\n\r\n" + OK, client.sent());
     assertEquals(new Messages(1, 1, 0, 0), bench.responses());
     bench.assertServes();
+  }
+
+  /** HTTP/1.0 has none (RFC 9110 section 15.2): an old client takes the first for the final one. */
+  @Test
+  void shouldPassTheFinalResponseAloneToAClientOfHttp10() {
+    final EmbeddedSocket server = bench.server();
+    client.receive(GET.replace("HTTP/1.1", "HTTP/1.0"));
+    server.receive("HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n");
+    assertEquals("", client.sent());
+    server.receive("HTTP/1.1 100 Continue\r\n\r\n" + OK);
+    assertAnswered(200, Verdict.FORWARDED);
+    assertEquals(new Messages(1, 1, 0, 0), bench.responses());
+    assertEndsInOrder();
   }
 
   @Test

@@ -151,6 +151,16 @@ class Http2ExchangeTest {
     assertEquals(1, bench.records.size());
   }
 
+  /** RFC 9110 section 9.3.2. */
+  @ParameterizedTest
+  @CsvSource({"/x, 403.", "/a%2fb, 400."})
+  void shouldAnswerHeadItselfWithoutABody(String path, String answer) {
+    start(true, context -> {});
+    bench.rule = request -> HttpVerdict.DENIED;
+    head(Http2Client.head("HEAD", path), true);
+    assertEquals(List.of(answer), got());
+  }
+
   @Test
   void shouldEndTheStreamWhoseDeniedBodyIsTooLong() {
     start(false, context -> {});

@@ -472,6 +472,28 @@ class UpstreamTest {
     assertFalse(late.isOpen());
   }
 
+  /** With io_uring the connection of the client ends later than it is reset. */
+  @Test
+  void shouldResetAllConnectionsToTheServerAndKeepNoOther() {
+    final ExchangeBench bench = new ExchangeBench();
+    final Upstream upstream = bench.connection.upstream();
+    upstream.share();
+    final List<EmbeddedSocket> all = new ArrayList<>(List.of(bench.server()));
+    for (int i = 0; i < 2; i++) {
+      all.add(bench.counted(new EmbeddedSocket()));
+      upstream.keep(all.getLast());
+    }
+    upstream.reset();
+    for (final EmbeddedSocket each : all) {
+      assertFalse(each.isOpen());
+      assertEquals(0, each.lingerSec);
+    }
+    final EmbeddedSocket late = bench.counted(new EmbeddedSocket());
+    upstream.keep(late);
+    assertFalse(late.isOpen());
+    assertTrue(bench.client.isOpen());
+  }
+
   /** A connection in memory cannot be opened; it is asked for all the same. */
   @Test
   void shouldAnswer503AtOnceWhereThereIsNoDescriptorForAConnection() {
