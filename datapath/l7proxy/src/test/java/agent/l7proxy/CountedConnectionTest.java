@@ -18,7 +18,9 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** An event loop that uses a connection at the moment at which its descriptor is looked for. */
+/**
+ * An event loop that uses a connection at the moment at which another one changes what is counted.
+ */
 class CountedConnectionTest {
   private static final int MANY = 20_000;
   private static final RedirectedFlow FLOW =
@@ -71,5 +73,16 @@ class CountedConnectionTest {
     for (final CountedConnection connection : idle) {
       assertTrue(connection.take());
     }
+  }
+
+  @Test
+  void shouldBeCountedWhereOneIsReleasedWhileAnotherOneIsAdded() throws Exception {
+    OtherThread.collide(
+        idle,
+        CountedConnection::release,
+        adding(used, connection -> connection.addServer() != null));
+    assertEquals(MANY, used.size());
+    assertEquals(MANY, connections.descriptors());
+    assertEquals(0, connections.clientConnections());
   }
 }

@@ -69,6 +69,13 @@ class Http2ProxyTest {
     assertTrue(bench.judged.contains("GET a.test /1"));
   }
 
+  /** What a server pushes was judged by nothing (RFC 9113 sections 6.5.2 and 8.4). */
+  @Test
+  void shouldTellTheServerThatItTakesNoPush() {
+    assertEquals("/|", client.get("/").join().body());
+    assertEquals(Boolean.FALSE, server.settings.getFirst().pushEnabled());
+  }
+
   @Test
   void shouldPassGrpcWithTrailersBothWays() throws Exception {
     final Answer answer =

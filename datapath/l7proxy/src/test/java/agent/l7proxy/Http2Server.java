@@ -21,6 +21,8 @@ import io.netty.handler.codec.http2.Http2FrameCodecBuilder;
 import io.netty.handler.codec.http2.Http2Headers;
 import io.netty.handler.codec.http2.Http2HeadersFrame;
 import io.netty.handler.codec.http2.Http2MultiplexHandler;
+import io.netty.handler.codec.http2.Http2Settings;
+import io.netty.handler.codec.http2.Http2SettingsFrame;
 import io.netty.util.ReferenceCountUtil;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
@@ -34,6 +36,10 @@ import java.util.concurrent.atomic.AtomicLong;
 final class Http2Server implements AutoCloseable {
   final List<Http2Headers> requests = new CopyOnWriteArrayList<>();
   final List<Http2Headers> trailers = new CopyOnWriteArrayList<>();
+
+  /** Those of its clients, in the order in which they came. */
+  final List<Http2Settings> settings = new CopyOnWriteArrayList<>();
+
   final AtomicInteger connections = new AtomicInteger();
 
   /** Its connections, the oldest first. */
@@ -70,7 +76,8 @@ final class Http2Server implements AutoCloseable {
                                   protected void initChannel(Channel stream) {
                                     stream.pipeline().addLast(new Stream());
                                   }
-                                }));
+                                }),
+                            new SettingsHandler());
                   }
                 })
             .bind("127.0.0.1", 0)
@@ -105,6 +112,17 @@ final class Http2Server implements AutoCloseable {
   @Override
   public void close() {
     loop.shutdownGracefully(0, 1, TimeUnit.SECONDS).syncUninterruptibly();
+  }
+
+  /** Records the settings of a client. */
+  private final class SettingsHandler extends ChannelInboundHandlerAdapter {
+    @Override
+    public void channelRead(ChannelHandlerContext ctx, Object message) {
+      if (message instanceof Http2SettingsFrame frame) {
+        settings.add(frame.settings());
+      }
+      ReferenceCountUtil.release(message);
+    }
   }
 
   private final class Stream extends ChannelInboundHandlerAdapter {

@@ -239,7 +239,8 @@ class HttpProxyTest {
   void shouldRemoveFieldsOfTheConnectionAndUpgradesThatItCannotJudge() throws Exception {
     client.send(
         "GET / HTTP/1.1\r\nHost: a.test\r\nConnection: Upgrade, X-Hop\r\n"
-            + "Upgrade: TLS/1.0\r\nHTTP2-Settings: AAMAAABkAARAAAAA\r\nX-Hop: 1\r\nX-End: 1\r\n\r\n");
+            + "Upgrade: TLS/1.0\r\nHTTP2-Settings: AAMAAABkAARAAAAA\r\nX-Hop: 1\r\nX-End: 1\r\n"
+            + "Proxy-Connection: keep-alive\r\nKeep-Alive: timeout=5\r\n\r\n");
     assertEquals(200, client.response().status());
     assertEquals(List.of("Host: a.test", "X-End: 1"), server.requests.getFirst().fields());
   }

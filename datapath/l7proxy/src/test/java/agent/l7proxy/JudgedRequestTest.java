@@ -5,9 +5,12 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.policy.request.HttpVerdict.Action;
+import agent.policy.request.HttpVerdict.HeaderChange;
 import io.netty.handler.codec.http.DefaultHttpRequest;
 import io.netty.handler.codec.http.HttpMethod;
 import io.netty.handler.codec.http.HttpVersion;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -70,6 +73,55 @@ class JudgedRequestTest {
           "", JudgedRequest.of(head, isServerHttp2, isServerHttp2, EscapedSlashes.REJECT).host());
     } else {
       assertRefused("missing Host", head, isServerHttp2, isServerHttp2);
+    }
+  }
+
+  /** A list of protocols is not cut to one of them (RFC 9110 sections 5.3 and 7.8). */
+  @ParameterizedTest
+  @CsvSource(
+      value = {
+        "websocket| |true",
+        "WebSocket| |true",
+        "websocket|h2c|false",
+        "websocket|websocket|false",
+        "h2c|websocket|false",
+        "websocket, h2c| |false"
+      },
+      delimiter = '|')
+  void shouldKeepTheUpgradeToAWebSocketAlone(String first, String second, boolean isKept)
+      throws BadRequestException {
+    final DefaultHttpRequest head = head("GET", "/");
+    head.headers().set("Connection", "Upgrade").set("Upgrade", first);
+    if (second != null) {
+      head.headers().add("Upgrade", second);
+    }
+    assertEquals(isKept, judged(head).isWebSocket());
+    assertEquals(isKept ? List.of("websocket") : List.of(), head.headers().getAll("Upgrade"));
+    assertEquals(isKept ? List.of("Upgrade") : List.of(), head.headers().getAll("Connection"));
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "GET|TE: trailers",
+        "GET|Connection: Upgrade|Upgrade: websocket",
+        "PUT|Content-Length: 4",
+        "PUT|Transfer-Encoding: chunked"
+      })
+  void shouldLetNoRuleChangeTheFramingOrTheRoute(String request) throws BadRequestException {
+    final String[] parts = request.split("\\|");
+    for (final Action action : List.of(Action.ADD, Action.REPLACE, Action.DELETE)) {
+      for (final String name :
+          List.of("Content-Length", "Transfer-Encoding", "Connection", "UPGRADE", "te", "Host")) {
+        final DefaultHttpRequest head = head(parts[0], "/");
+        for (int i = 1; i < parts.length; i++) {
+          head.headers().set(parts[i].split(": ")[0], parts[i].split(": ")[1]);
+        }
+        final JudgedRequest judged = judged(head);
+        final String before = head.headers().entries().toString();
+        judged.apply(List.of(new HeaderChange(action, name, "other")));
+        assertEquals(before, head.headers().entries().toString(), action + " " + name);
+      }
     }
   }
 
