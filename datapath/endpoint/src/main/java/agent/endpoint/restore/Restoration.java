@@ -158,7 +158,7 @@ public final class Restoration {
                 steps
                     .then(() -> prepared.complete(null))
                     .thenAwait(() -> orphans.remove(known.join(), remembered.join(), errors))
-                    .thenAwait(() -> builds().run())
+                    .thenAwait(() -> builds.run())
                     .then(this::synchronizeRoutes)
                     .onDone(() -> result.complete(report())));
     steps.onFailure(failure -> failed(failure, result));
@@ -177,14 +177,9 @@ public final class Restoration {
     errors.add(String.valueOf(failure.getMessage()));
     conductor.beginHere(
         new StepSequence(conductor::wake)
-            .thenAwait(() -> builds().run())
+            .thenAwait(() -> builds.run())
             .onDone(() -> result.complete(report()))
             .onFailure(result::completeExceptionally));
-  }
-
-  private Builds builds() {
-    builds = builds == null ? new Builds() : builds;
-    return builds;
   }
 
   /** Continues removals that the store could not record, and stages the ipcache of all others. */
@@ -202,6 +197,7 @@ public final class Restoration {
       }
     }
     endpoints = List.copyOf(restoring);
+    builds = new Builds();
     stageIpcache(removed);
     progress.begin(endpoints.size(), System.nanoTime());
   }

@@ -24,7 +24,7 @@ final class PolicySynchronization implements TableChanges, Waiter {
   private static final Logger LOGGER = LogManager.getLogger(PolicySynchronization.class);
 
   /** So many rows that are looked at count as one change. */
-  private static final int ROWS_PER_CHANGE = 16;
+  static final int ROWS_PER_CHANGE = 16;
 
   private enum Stage {
     FIND,

@@ -13,8 +13,6 @@ import java.util.Set;
  * read first, and what they hold stays desired, so that the change is one of that.
  */
 final class UnreadPolicies {
-  private static final int ROWS_PER_CHANGE = 16;
-
   private final List<DesiredTable> tables = new ArrayList<>();
   private final Set<DesiredTable> distinct = new HashSet<>();
   private int table;
@@ -44,7 +42,7 @@ final class UnreadPolicies {
 
   /** Makes further entries desired, at most so many; returns whether there are more. */
   boolean keep(int limit) {
-    int left = limit * ROWS_PER_CHANGE;
+    int left = limit * PolicySynchronization.ROWS_PER_CHANGE;
     while (table < tables.size()) {
       final DesiredTable kept = tables.get(table);
       for (; row < kept.rows(); row++) {
