@@ -196,7 +196,8 @@ class NodeWatchKernelTest {
             "route add local 203.0.113.0/24 dev lo",
             "route add local 2001:db8:5::/64 dev lo");
     for (final String address : HERE) {
-      assertTrue(Ping.isAnswered(client.namespace(), address, 5000), "no policy: " + address);
+      agent.await(
+          "no policy: " + address, () -> Ping.isAnswered(client.namespace(), address, 1000));
     }
     agent.importRules(TestRules.allowEgressTo("app=client", "world"));
     for (final String address : HERE) {

@@ -57,7 +57,7 @@ public final class PolicyEngine {
   private final CurrentRules current;
   private final RuleChange.Parts parts;
   private final HeldEvents heldEvents = new HeldEvents();
-  private RuleCommit committing;
+  private IdentityFollower committing;
 
   private PolicyEngine(PolicyContext context, StoredPolicy stored) {
     final PolicyState state = stored.state();
@@ -193,12 +193,12 @@ public final class PolicyEngine {
    *
    * @param changes at least one
    * @return the commit; what it leads to is in the store after its last step
-   * @throws OperationException where {@link #isHeld()}, unless all rules are given up and that is
-   *     stored
+   * @throws OperationException where {@link #isHeld()}, unless all rules are given up; where that
+   *     cannot be stored, a step throws it
    */
   public synchronized PolicyCommitting begin(List<PolicyChange> changes) {
     if (hold.stands() && changes.size() == 1 && changes.getFirst().isWhole()) {
-      return PolicyCommitting.ended(List.of(giveUp(changes.getFirst())));
+      return new Committing(new HeldRulesCommit(parts, hold, changes.getFirst()));
     }
     hold.refuse();
     return new Committing(new RuleCommit(parts, changes));
@@ -230,9 +230,9 @@ public final class PolicyEngine {
   }
 
   private final class Committing implements PolicyCommitting {
-    private final RuleCommit commit;
+    private final IdentityFollower commit;
 
-    Committing(RuleCommit commit) {
+    Committing(IdentityFollower commit) {
       this.commit = commit;
     }
 
@@ -240,8 +240,12 @@ public final class PolicyEngine {
     public Work.Progress step() {
       synchronized (PolicyEngine.this) {
         committing = commit;
-        final Work.Progress progress = commit.step();
-        committing = progress == Work.Progress.DONE ? null : commit;
+        Work.Progress progress = Work.Progress.DONE; // also where the step throws
+        try {
+          progress = commit.step();
+        } finally {
+          committing = progress == Work.Progress.DONE ? null : commit;
+        }
         return progress;
       }
     }
@@ -259,18 +263,6 @@ public final class PolicyEngine {
         return commit.commits();
       }
     }
-  }
-
-  /** Stores the rules of a change in place of those that cannot be read. */
-  private PolicyCommit giveUp(PolicyChange change) {
-    final PolicyRepository before = current.now();
-    final PolicyRepository after = change.applyInPlace(before, context.limits());
-    changes.mark(subjects.ids());
-    final PolicyUpdate update = hold.lifted(() -> RuleChange.atOnce(parts, after));
-    current.confirm();
-    hold.end().forEach(context.cidrIdentities()::release);
-    final var result = new PolicyCommit.Result(after.snapshot(), null);
-    return PolicyCommit.of(List.of(result), update.then(settle()), before, after);
   }
 
   private PolicyUpdate settle() {

@@ -37,7 +37,6 @@ final class RuleChange {
       HeldEvents events) {}
 
   private final Parts engine;
-  private final Function<Runnable, CompletableFuture<Void>> storing;
   private final Function<Runnable, CompletableFuture<Void>> beside;
   private final PolicyRepository before;
   private final PolicyRepository after;
@@ -67,26 +66,17 @@ final class RuleChange {
    * @param after other rules than the present ones
    */
   RuleChange(Parts engine, PolicyRepository after) {
-    this(engine, after, engine.context().storing(), engine.context().beside());
+    this(engine, after, engine.context().beside());
   }
 
-  /** Carries out a change of which no step waits, and returns what is to be written. */
-  static PolicyUpdate atOnce(Parts engine, PolicyRepository after) {
-    final RuleChange change =
-        new RuleChange(engine, after, PolicyContext::atOnce, PolicyContext::atOnce);
-    while (!change.step()) {
-      // the next step
-    }
-    return change.update();
+  /** Begins a change whose policies are resolved within its steps. */
+  static RuleChange resolvedHere(Parts engine, PolicyRepository after) {
+    return new RuleChange(engine, after, PolicyContext::atOnce);
   }
 
   private RuleChange(
-      Parts engine,
-      PolicyRepository after,
-      Function<Runnable, CompletableFuture<Void>> storing,
-      Function<Runnable, CompletableFuture<Void>> beside) {
+      Parts engine, PolicyRepository after, Function<Runnable, CompletableFuture<Void>> beside) {
     this.engine = engine;
-    this.storing = storing;
     this.beside = beside;
     this.after = after;
     before = engine.rules().now();
@@ -225,7 +215,8 @@ final class RuleChange {
   /** What is stored is found out beside: it takes as long as the write. */
   private void save() {
     steps.pause();
+    final PolicyContext context = engine.context();
     awaited =
-        storing.apply(() -> engine.context().store().save(engine.references().stateOf(after)));
+        context.storing().apply(() -> context.store().save(engine.references().stateOf(after)));
   }
 }

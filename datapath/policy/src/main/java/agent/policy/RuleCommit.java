@@ -18,7 +18,7 @@ import java.util.concurrent.CompletableFuture;
  * all cannot be enforced, parts of them are committed one after the other. For the engine's thread,
  * under its lock.
  */
-final class RuleCommit {
+final class RuleCommit implements IdentityFollower {
   private final RuleChange.Parts engine;
   private final Deque<List<PolicyChange>> parts = new ArrayDeque<>();
   private final List<PolicyCommit> commits = new ArrayList<>();
@@ -46,24 +46,25 @@ final class RuleCommit {
     parts.add(changes);
   }
 
-  /** Returns what was committed, in order, after the last step. */
-  List<PolicyCommit> commits() {
+  @Override
+  public List<PolicyCommit> commits() {
     return commits;
   }
 
-  /** Returns what the next step waits for; null for nothing. */
-  CompletableFuture<Void> awaited() {
+  @Override
+  public CompletableFuture<Void> awaited() {
     return part == null || part.change == null ? null : part.change.awaited();
   }
 
-  /** Follows that selectors select other identities than before. */
-  void changed(Set<PeerSelector> selectors) {
+  @Override
+  public void changed(Set<PeerSelector> selectors) {
     if (part != null && part.change != null) {
       part.change.changed(selectors);
     }
   }
 
-  Progress step() {
+  @Override
+  public Progress step() {
     if (part == null) {
       part = new Part(parts.poll(), engine.rules().now());
     }

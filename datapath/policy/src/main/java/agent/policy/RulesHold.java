@@ -10,7 +10,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
-import java.util.function.Supplier;
+import java.util.function.BooleanSupplier;
 
 /**
  * What the engine does while the stored rules cannot be read: endpoints whose policy map the kernel
@@ -43,11 +43,11 @@ final class RulesHold {
     return stands() && !isLifted;
   }
 
-  /** Makes a change whose rules are about to be stored: they resolve endpoints meanwhile. */
-  PolicyUpdate lifted(Supplier<PolicyUpdate> change) {
+  /** Carries out a step of a change whose rules are about to be stored: they resolve endpoints. */
+  boolean lifted(BooleanSupplier step) {
     isLifted = true;
     try {
-      return change.get();
+      return step.getAsBoolean();
     } finally {
       isLifted = false;
     }

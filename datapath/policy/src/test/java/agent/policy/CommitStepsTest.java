@@ -9,6 +9,7 @@ import static agent.policy.RuleSpecs.tcp;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.conductor.Work.Progress;
@@ -17,10 +18,13 @@ import agent.identity.LabelSet;
 import agent.identity.LocalIdentityAllocator;
 import agent.policy.repository.PolicyState;
 import agent.policy.repository.Replacement;
+import agent.policy.spec.NamedPort;
 import agent.policy.spec.RuleSpec;
+import agent.types.OperationException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
 /** What happens between the steps of a commit. */
@@ -156,5 +160,63 @@ class CommitStepsTest {
     assertEquals(List.of(), engine.selectors());
     assertTrue(engine.outsidePrefixes().isEmpty());
     assertTrue(failed.update().outside().added().isEmpty());
+  }
+
+  private void openHeld() {
+    store.save(new PolicyState(0, List.of(), List.of())); // no revision that a store may have
+    open();
+    assertTrue(engine.isHeld());
+    assertEquals(List.of(), engine.policyOf(1).orElseThrow().entries());
+    writes = new ArrayList<>();
+  }
+
+  private PolicyCommitting beginInPlace() {
+    final PolicyCommitting commit =
+        engine.begin(List.of(PolicyChange.add(rules(), Replacement.of(true, List.of()))));
+    assertFalse(run(commit, MOST_STEPS));
+    assertEquals(Progress.WAITING, commit.step());
+    return commit;
+  }
+
+  /** The disk may have others to answer first, who wait for the engine. */
+  @Test
+  void shouldAnswerOthersWhileRulesAreStoredInPlaceOfThoseThatCannotBeRead() throws Exception {
+    openHeld();
+    final PolicyCommitting commit = beginInPlace();
+    final Identity db =
+        CompletableFuture.supplyAsync(() -> identity("app=db")).get(10, TimeUnit.SECONDS);
+    assertTrue(engine.isHeld());
+    assertEquals(
+        List.of(),
+        CompletableFuture.supplyAsync(() -> engine.policyOf(1).orElseThrow().entries())
+            .get(10, TimeUnit.SECONDS),
+        "an endpoint is closed until the rules are stored");
+    final List<NamedPort> none = List.of();
+    assertEquals(List.of(), engine.wanted(db, none).entries());
+    writes.getFirst().run();
+    assertTrue(run(commit, MOST_STEPS));
+    assertFalse(engine.isHeld());
+    assertTrue(allows(db));
+    assertEquals(2, commit.commits().getFirst().results().getFirst().rules().rules().size());
+  }
+
+  @Test
+  void shouldHoldTheRulesWhereOthersCannotBeStoredInTheirPlace() {
+    openHeld();
+    final PolicyCommitting commit = beginInPlace();
+    store.fails = true;
+    writes.getFirst().run();
+    assertThrows(OperationException.class, () -> run(commit, MOST_STEPS));
+    assertTrue(engine.isHeld());
+    engine.refresh();
+    assertEquals(List.of(), engine.policyOf(1).orElseThrow().entries());
+    assertTrue(engine.outsidePrefixes().isEmpty());
+    final Identity db = identity("app=db"); // the commit that failed follows none
+    assertEquals(List.of(), engine.refresh().endpoints());
+    store.fails = false;
+    final PolicyCommitting again = beginInPlace();
+    writes.getLast().run();
+    assertTrue(run(again, MOST_STEPS));
+    assertTrue(allows(db));
   }
 }

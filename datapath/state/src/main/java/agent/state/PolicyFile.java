@@ -23,6 +23,9 @@ import org.apache.logging.log4j.Logger;
  * that a copy that is there is current. While one change follows another, the copy is owed and
  * written by {@link #retry}, once for all of them. A copy that cannot be written is a fault, not a
  * failure of the change, and is written later.
+ *
+ * <p>Rules are loaded before the first change; all else runs on the thread of the disk. No lock is
+ * held while a write waits for that thread: it could wait for the lock.
  */
 final class PolicyFile implements PolicyStore {
   private static final Logger LOGGER = LogManager.getLogger(PolicyFile.class);
@@ -41,7 +44,7 @@ final class PolicyFile implements PolicyStore {
   private final StateFolder<PolicyState> folder;
   private final Faults faults;
   private final LongSupplier nanoClock;
-  private PolicyState uncopied;
+  private volatile PolicyState uncopied;
   private long savedAtNs;
 
   PolicyFile(StateFolder<PolicyState> folder, Faults faults) {
@@ -65,7 +68,7 @@ final class PolicyFile implements PolicyStore {
   private record Found(PolicyState state, String problem, boolean isNewer) {}
 
   @Override
-  public synchronized Optional<PolicyState> load(Consumer<PolicyState> check) {
+  public Optional<PolicyState> load(Consumer<PolicyState> check) {
     final Found main = find(NAME, check);
     final Found copy = main.state != null && folder.isSame(NAME, COPY) ? main : find(COPY, check);
     if (main.isNewer || copy.isNewer) {
@@ -147,7 +150,7 @@ final class PolicyFile implements PolicyStore {
     folder.write(NAME, state, () -> folder.delete(COPY), () -> saved(state));
   }
 
-  private synchronized void saved(PolicyState state) {
+  private void saved(PolicyState state) {
     faults.clear(folder.path(NAME).toString());
     uncopied = state;
     final long nowNs = nanoClock.getAsLong();
@@ -168,7 +171,7 @@ final class PolicyFile implements PolicyStore {
   }
 
   /** Writes the copy where it is owed and the folder can be written. */
-  synchronized void retry() {
+  void retry() {
     if (uncopied != null && !folder.isFailing()) {
       copy();
     }

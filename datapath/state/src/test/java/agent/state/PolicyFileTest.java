@@ -19,7 +19,9 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
+import org.agrona.concurrent.AgentRunner;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -282,5 +284,23 @@ class PolicyFileTest {
                     }));
     state.policyStore().save(EIGHT);
     assertArrayEquals(refused, Files.readAllBytes(Path.of(rules + ".corrupt-1")));
+  }
+
+  /** The thread of the disk, which the copy waits for, is at the retry of another second. */
+  @Test
+  void shouldWriteTheCopyWhileTheThreadOfTheDiskTriesAgain() throws Exception {
+    state.policyStore().save(SEVEN);
+    Files.delete(copy);
+    state.close();
+    state = AgentState.open(directory);
+    final StoreConductor store = state.store();
+    try (AgentRunner disk = new AgentRunner(store.idleStrategy(), failure -> {}, null, store)) {
+      AgentRunner.startOnThread(disk);
+      store.run(() -> {}).get(10, TimeUnit.SECONDS);
+      state
+          .policyStore()
+          .load(any -> store.run(state::retry).orTimeout(10, TimeUnit.SECONDS).join());
+      assertTrue(Files.exists(copy));
+    }
   }
 }
