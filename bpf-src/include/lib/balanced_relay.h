@@ -264,7 +264,7 @@ __global int balanced_prepare(struct xdp_md *context, const struct balanced *pac
 __global int balanced_forward(struct xdp_md *context, const struct balanced *packet, struct conntrack_entry *entry,
 			      const struct segment *segment)
 {
-	struct tuple to = {};
+	struct tuple to;
 	__u32 side;
 	__u64 now;
 

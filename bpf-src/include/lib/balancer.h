@@ -64,32 +64,45 @@ static __always_inline bool balancer_is_local(const void *mapped, bool ipv4)
 	return entry && (entry->endpoint_id || entry->flags & IPCACHE_FLAG_HOST);
 }
 
-/* Selects the backend of a flow that has none, and keeps it; returns whether there is one. */
+#define BALANCER_SELECTED 0 /* and no XDP action */
+
+static __always_inline int balancer_drop(const struct balanced *packet, enum drop_reason reason)
+{
+	metrics_count(METRICS_NETWORK, reason, ETH_HLEN + packet->bytes);
+	return XDP_DROP;
+}
+
+/*
+ * Selects the backend of a flow that has none, for a packet that is intact, and keeps it; returns BALANCER_SELECTED, or
+ * the XDP action for the packet.
+ */
 __global int balancer_select(struct xdp_md *context, const struct balanced *packet, struct balancer_flow *flow)
 {
 	const struct service_entry *service;
 	struct balancer_flow_key key;
 	struct balancer_flow fresh = {};
+	enum drop_reason reason;
 	struct end end;
 	__u64 hash, client;
 	bool relayed;
 
 	if (!packet || !flow || packet->error || (packet->key.protocol == IPPROTO_TCP && packet->tcp_flags & TCP_RST))
-		return false;
+		return XDP_PASS;
 	key = packet->key;
 	copy_address(end.address, key.frontend);
 	end.port_be = key.frontend_port_be;
 	if (!packet->ipv4 && end_is_mapped(&end))
-		return false;
+		return XDP_PASS;
 	service = service_of(&end, key.protocol, SERVICE_OUTSIDE);
 	if (!service || balancer_is_local(key.client, packet->ipv4))
-		return false;
-	if (unlikely(balanced_verify(context, packet)))
-		return true; /* to be dropped, without a flow */
+		return XDP_PASS;
+	reason = balanced_verify(context, packet);
+	if (unlikely(reason))
+		return balancer_drop(packet, reason);
 	hash = balancer_hash(&key, packet->ipv4);
 	client = balancer_client(&key, packet->ipv4);
 	if (!service_select(service, client, (__u32)hash, hash >> 32, &end))
-		return false;
+		return XDP_PASS;
 	fresh.service_id = service->service_id;
 	copy_address(fresh.address, end.address);
 	fresh.port_be = end.port_be;
@@ -99,7 +112,7 @@ __global int balancer_select(struct xdp_md *context, const struct balanced *pack
 		fresh.by_stack = BALANCER_BY_STACK;
 	bpf_map_update_elem(&balancer_flows, &key, &fresh, BPF_ANY);
 	*flow = fresh;
-	return true;
+	return BALANCER_SELECTED;
 }
 
 /* Returns whether the packet is one of a flow that conntrack has, whose program also asks for the backend. */
@@ -117,18 +130,6 @@ static __always_inline bool balancer_keeps(const struct balancer_flow *flow, con
 	return likely(state == BACKEND_ACTIVE) ||
 	       (state == BACKEND_TERMINATING &&
 		!(packet->key.protocol == IPPROTO_TCP && tcp_is_opening(packet->tcp_flags)));
-}
-
-static __always_inline bool balancer_find(struct xdp_md *context, const struct balanced *packet,
-					  struct balancer_flow *flow)
-{
-	const struct balancer_flow *kept = bpf_map_lookup_elem(&balancer_flows, &packet->key);
-
-	if (!kept)
-		return balancer_select(context, packet, flow);
-	*flow = *kept;
-	return balancer_relays(flow, packet) || likely(balancer_keeps(flow, packet)) ||
-	       balancer_select(context, packet, flow);
 }
 
 /* Looks up the way to the backend; returns BPF_FIB_LKUP_RET_*. */
@@ -248,12 +249,6 @@ static __always_inline bool balancer_encapsulate(struct xdp_md *context, const s
 	return false;
 }
 
-static __always_inline int balancer_drop(const struct balanced *packet, enum drop_reason reason)
-{
-	metrics_count(METRICS_NETWORK, reason, ETH_HLEN + packet->bytes);
-	return XDP_DROP;
-}
-
 /* Sends a packet to its backend; returns the XDP action. */
 __global int balancer_send(struct xdp_md *context, const struct balanced *packet, const struct balancer_flow *flow)
 {
@@ -312,23 +307,41 @@ static __always_inline bool balancer_parse(struct xdp_md *context, struct balanc
 	       balanced_parse_ipv6((void *)(frame + 1), data_end, packet);
 }
 
+/* Returns the XDP action for a packet of a flow, which is intact. */
+static __always_inline int balancer_forward(struct xdp_md *context, const struct balanced *packet,
+					    const struct balancer_flow *flow)
+{
+	if (unlikely(flow->by_stack == BALANCER_RELAYED))
+		return balanced_relay(context, packet);
+	if (flow->by_stack || packet->hops <= 1 || bpf_xdp_get_buff_len(context) < ETH_HLEN + packet->bytes)
+		return XDP_PASS;
+	return balancer_send(context, packet, flow);
+}
+
 /* Returns the XDP action for a packet. */
 static __always_inline int balance(struct xdp_md *context)
 {
 	struct balanced packet = {};
-	struct balancer_flow flow = {};
+	const struct balancer_flow *kept;
+	struct balancer_flow flow;
 	enum drop_reason reason;
+	int action;
 
-	if (!service_gate_is_open() || !balancer_parse(context, &packet) || !balancer_find(context, &packet, &flow))
+	if (!service_gate_is_open() || !balancer_parse(context, &packet))
 		return XDP_PASS;
+	kept = bpf_map_lookup_elem(&balancer_flows, &packet.key);
+	if (!kept || !(balancer_relays(kept, &packet) || likely(balancer_keeps(kept, &packet)))) {
+		__builtin_memset(&flow, 0, sizeof(flow));
+		action = balancer_select(context, &packet, &flow);
+		return action == BALANCER_SELECTED ? balancer_forward(context, &packet, &flow) : action;
+	}
 	reason = balanced_verify(context, &packet);
 	if (unlikely(reason))
 		return balancer_drop(&packet, reason);
-	if (unlikely(flow.by_stack == BALANCER_RELAYED))
+	if (balancer_relays(kept, &packet))
 		return balanced_relay(context, &packet);
-	if (flow.by_stack || packet.hops <= 1 || bpf_xdp_get_buff_len(context) < ETH_HLEN + packet.bytes)
-		return XDP_PASS;
-	return balancer_send(context, &packet, &flow);
+	flow = *kept; /* the map may give its place to another flow */
+	return balancer_forward(context, &packet, &flow);
 }
 
 #endif
