@@ -52,6 +52,16 @@ final class JsonInString extends Writer {
     }
   }
 
+  /** Writes a part that has its escapes, behind whole characters. */
+  void escaped(String text) {
+    outer.writeRaw(text);
+  }
+
+  /** Returns the text of a document with the escapes that it has in a string. */
+  static String escape(String text) {
+    return text.replace("\\", "\\\\").replace("\"", "\\\"");
+  }
+
   @Override
   public void flush() {}
 

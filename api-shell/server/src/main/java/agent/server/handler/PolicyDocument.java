@@ -1,13 +1,12 @@
 package agent.server.handler;
 
+import agent.contract.WireFormat;
 import agent.endpoint.PolicyService;
 import agent.policy.repository.PolicySnapshot;
-import agent.policy.spec.RuleSpec;
 import agent.server.Answer;
 import agent.server.AnswerBudget;
 import java.util.List;
 import tools.jackson.core.JsonGenerator;
-import tools.jackson.databind.json.JsonMapper;
 
 /** Writes rules with their revision; how many characters of rules at one time is bounded. */
 final class PolicyDocument {
@@ -16,7 +15,7 @@ final class PolicyDocument {
 
   private final AnswerBudget budget = new AnswerBudget(MOST_CHARACTERS, MANY_CHARACTERS);
   private final PolicyService policy;
-  private final JsonMapper mapper = agent.contract.WireFormat.strictMapper();
+  private final RuleTexts texts = new RuleTexts(WireFormat.strictMapper());
 
   PolicyDocument(PolicyService policy) {
     this.policy = policy;
@@ -58,13 +57,7 @@ final class PolicyDocument {
   private void write(JsonGenerator json, PolicySnapshot snapshot, List<String> warnings) {
     json.writeStartObject();
     json.writeName("policy");
-    try (JsonGenerator text = mapper.createGenerator(new JsonInString(json))) {
-      text.writeStartArray();
-      for (final RuleSpec rule : snapshot.rules()) {
-        text.writePOJO(RuleCodec.encode(rule));
-      }
-      text.writeEndArray();
-    }
+    texts.write(json, snapshot.rules());
     json.writeNumberProperty("revision", snapshot.revision());
     if (!warnings.isEmpty()) {
       json.writePOJOProperty("warnings", warnings);
