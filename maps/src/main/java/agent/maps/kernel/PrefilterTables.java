@@ -42,8 +42,9 @@ public final class PrefilterTables {
     return result < 0 ? result : entry.value().getInt(0);
   }
 
-  /** Creates the exception of a failure, which names the table of the last operation. */
-  public BpfMapException failure(String operation, int result) {
-    return map.failure(operation, entry, result);
+  /** Empties the slot of a table; programs drop the sources that only it could let pass. */
+  public int clear(PrefilterTable table) {
+    entry.key().putInt(0, table.number());
+    return map.delete(entry);
   }
 }

@@ -280,9 +280,11 @@ public final class DatapathManager implements AutoCloseable {
     if (context.prefilterDevice() == null) {
       return null;
     }
-    final PrefilterMaps prefilterMaps = resources.add(new PrefilterMaps(maps));
+    final PrefilterMaps prefilterMaps =
+        resources.add(new PrefilterMaps(maps, conductor.immediateChanges(), faults, repairs));
     final DevicePrefilter restored =
         DevicePrefilter.restore(context, prefilterMaps, conductor, faults, repairs);
+    guard.add(prefilterMaps.guard());
     guard.add(restored.guard());
     prefilter = restored;
     return prefilterMaps;

@@ -99,7 +99,8 @@ class GuardAllocationKernelTest {
     try (OpenMaps maps = OpenMaps.open(context, pins, new MapRegistry(), mapPins);
         VerdictGenerations generations =
             new VerdictGenerations(maps.get(MapCatalog.GENERATIONS), faults, repairs);
-        PrefilterMaps prefilter = new PrefilterMaps(maps);
+        PrefilterMaps prefilter =
+            new PrefilterMaps(maps, conductor.immediateChanges(), faults, repairs);
         PolicyMaps policies =
             new PolicyMaps(
                 conductor,
@@ -115,6 +116,7 @@ class GuardAllocationKernelTest {
                   conductor.immediateChanges(), maps.get(MapCatalog.EVENT_GATE), faults, repairs)
               .guard());
       addMaps(maps, generations, policies);
+      checks.add(prefilter.guard());
       checks.add(DevicePrefilter.restore(context, prefilter, conductor, faults, repairs).guard());
       for (final TcMode mode : ManagerTestNode.tcModes()) {
         addHook(pins, mode);

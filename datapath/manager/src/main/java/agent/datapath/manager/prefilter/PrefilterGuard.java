@@ -11,8 +11,7 @@ import org.apache.logging.log4j.Logger;
 
 /**
  * Compares the tables and bitmaps of the prefilter, word by word in mapped memory, with those of
- * the list in force, and the slots through which programs find the tables. It rests while a change
- * of the list is written. For the conductor's thread.
+ * the list in force. It rests while a change of the list is written. For the conductor's thread.
  */
 final class PrefilterGuard implements Check {
   private static final Logger LOGGER = LogManager.getLogger(PrefilterGuard.class);
@@ -26,11 +25,10 @@ final class PrefilterGuard implements Check {
   private final Repairs repairs;
   private boolean isActive;
 
-  /** What is compared: the slots of the tables, then their words, then the bitmaps. */
+  /** What is compared: the words of the tables, then the bitmaps. */
   private int part;
 
   private int next;
-  private int slots;
   private int words;
   private String first;
   private boolean isFaulty;
@@ -59,7 +57,6 @@ final class PrefilterGuard implements Check {
   private void restart() {
     part = 0;
     next = 0;
-    slots = 0;
     words = 0;
     first = null;
   }
@@ -75,7 +72,7 @@ final class PrefilterGuard implements Check {
       repairs.count(Kind.MAP_ENTRY, repaired);
       faults.degraded(0, null, SUBJECT, found());
     }
-    if (part == 2 * TABLES.length + PrefilterMaps.BITMAPS) {
+    if (part == TABLES.length + PrefilterMaps.BITMAPS) {
       end();
       return Progress.DONE;
     }
@@ -83,7 +80,7 @@ final class PrefilterGuard implements Check {
   }
 
   private void end() {
-    if (slots + words > 0) {
+    if (words > 0) {
       LOGGER.warn("{}: {}; repaired", SUBJECT, found());
     } else if (isFaulty) {
       isFaulty = false;
@@ -93,34 +90,24 @@ final class PrefilterGuard implements Check {
   }
 
   private String found() {
-    return "%d tables missing, %d words of tables and bitmaps wrong; first: %s"
-        .formatted(slots, words, first);
+    return "%d words of tables and bitmaps wrong; first: %s".formatted(words, first);
   }
 
-  /** Compares the next slot or words; returns the number of those that were repaired. */
+  /** Compares the next words; returns the number of those that were repaired. */
   private int compare() {
-    if (part < TABLES.length) {
-      final PrefilterTable table = TABLES[part++];
-      if (!maps.repairSlot(table)) {
-        return 0;
-      }
-      note("slot of ", PrefilterTables.mapName(table));
-      slots++;
-      return 1;
-    }
     final int from = next;
     next += WORDS_PER_STEP;
     final int repaired;
     final int end;
-    if (part < 2 * TABLES.length) {
-      final PrefilterTable table = TABLES[part - TABLES.length];
+    if (part < TABLES.length) {
+      final PrefilterTable table = TABLES[part];
       repaired = maps.repairWords(plan, table, from, next);
       end = plan.table(table).words();
       if (repaired > 0) {
         note("word of ", PrefilterTables.mapName(table));
       }
     } else {
-      final int bitmap = part - 2 * TABLES.length;
+      final int bitmap = part - TABLES.length;
       repaired = maps.repairCells(plan, bitmap, from, next);
       end = maps.cellWords(bitmap);
       if (repaired > 0) {

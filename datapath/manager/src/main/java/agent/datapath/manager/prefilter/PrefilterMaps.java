@@ -1,28 +1,40 @@
 package agent.datapath.manager.prefilter;
 
 import agent.bindings.Errno;
+import agent.conductor.Repairs;
+import agent.datapath.guard.Check;
+import agent.datapath.guard.ComparedTables;
+import agent.datapath.guard.KernelFaults;
 import agent.datapath.programs.load.OpenMaps;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.MapCatalog;
 import agent.maps.kernel.MapCursor;
-import agent.maps.kernel.PrefilterTables;
 import agent.maps.kernel.PrefilterWords;
 import agent.maps.layout.PrefilterSlotFlyweight;
 import agent.maps.layout.PrefilterTable;
+import agent.reconcile.DesiredTable;
+import agent.reconcile.ImmediateChanges;
+import agent.reconcile.Realization;
 import agent.types.Prefix;
 import java.util.ArrayList;
 import java.util.List;
+import org.agrona.concurrent.UnsafeBuffer;
 
 /**
  * Reads and writes the bitmaps and tables of the prefilter. A table is filled while no program
- * finds it, and then replaces the one before it. Only the conductor's thread writes.
+ * finds it, and then replaces the one before it: it becomes the desired entry of its slot. Only the
+ * conductor's thread writes.
  */
 public final class PrefilterMaps implements AutoCloseable {
   /** Number of bitmaps: IPv4, wide IPv6 and narrow IPv6. */
   static final int BITMAPS = 3;
 
   private final OpenMaps maps;
-  private final PrefilterTables tables;
+  private final ImmediateChanges changes;
+  private final DesiredTable slots;
+  private final Check guard;
+  private final UnsafeBuffer slot = new UnsafeBuffer(new byte[Integer.BYTES]);
+  private final UnsafeBuffer id = new UnsafeBuffer(new byte[Integer.BYTES]);
   private final PrefilterWords[] bitmaps;
   private final Table[] current = new Table[PrefilterTable.values().length];
   private final Table[] previous = new Table[current.length];
@@ -30,6 +42,10 @@ public final class PrefilterMaps implements AutoCloseable {
 
   /** A table and its words in mapped memory. */
   private record Table(BpfMap map, PrefilterWords words) {
+    int id() {
+      return map.description().id();
+    }
+
     void close() {
       words.close();
       map.close();
@@ -37,9 +53,13 @@ public final class PrefilterMaps implements AutoCloseable {
   }
 
   /** Maps the bitmaps of the open maps into memory. */
-  public PrefilterMaps(OpenMaps maps) {
+  public PrefilterMaps(
+      OpenMaps maps, ImmediateChanges changes, KernelFaults faults, Repairs repairs) {
     this.maps = maps;
-    tables = new PrefilterTables(maps.get(MapCatalog.PREFILTER_TABLES));
+    this.changes = changes;
+    final TableSlots target = new TableSlots(maps.get(MapCatalog.PREFILTER_TABLES), this::fd);
+    slots = changes.add(target, 0, Realization.PLAIN, faults);
+    guard = new ComparedTables("tables of the prefilter", List.of(slots), repairs);
     bitmaps =
         new PrefilterWords[] {
           new PrefilterWords(maps.get(MapCatalog.PREFILTER4_CELLS)),
@@ -48,16 +68,37 @@ public final class PrefilterMaps implements AutoCloseable {
         };
   }
 
+  /** Returns the comparison of the slots with the kernel. */
+  public Check guard() {
+    return guard;
+  }
+
+  /** Returns the descriptor of an open table by the kernel's id, or -ENOENT. */
+  private int fd(int wanted) {
+    if (staged != null && staged.id() == wanted) {
+      return staged.map.fd();
+    }
+    for (int i = 0; i < current.length; i++) {
+      if (current[i] != null && current[i].id() == wanted) {
+        return current[i].map.fd();
+      }
+      if (previous[i] != null && previous[i].id() == wanted) {
+        return previous[i].map.fd();
+      }
+    }
+    return -Errno.ENOENT;
+  }
+
   /** Reads the list that a previous run of the agent left in the kernel. */
   List<Prefix> read() {
-    final int id = tables.mapId(PrefilterTable.LIST);
-    if (id == -Errno.ENOENT) {
+    changes.adopt(slots);
+    slot.putInt(0, PrefilterTable.LIST.number());
+    final int row = slots.find(slot);
+    if (row < 0) {
       return PreviousTries.read(maps);
     }
-    if (id < 0) {
-      throw tables.failure("read", id);
-    }
-    try (BpfMap list = maps.openPrefilterTable(PrefilterTable.LIST, id)) {
+    final int former = slots.held(row).getInt(0);
+    try (BpfMap list = maps.openPrefilterTable(PrefilterTable.LIST, former)) {
       return readList(list);
     }
   }
@@ -113,13 +154,16 @@ public final class PrefilterMaps implements AutoCloseable {
 
   /** Replaces a table by the staged one; the one before it is kept until the update ends. */
   void publish(PrefilterTable table) {
-    final int result = tables.set(table, staged.map.fd());
-    if (result < 0) {
-      throw tables.failure("replace", result);
-    }
+    select(table, staged);
+    changes.tryPut(slots, slot, id);
     previous[table.number()] = current[table.number()];
     exchange(table, staged);
     staged = null;
+  }
+
+  private void select(PrefilterTable table, Table wanted) {
+    slot.putInt(0, table.number());
+    id.putInt(0, wanted.id());
   }
 
   private void exchange(PrefilterTable table, Table by) {
@@ -144,18 +188,30 @@ public final class PrefilterMaps implements AutoCloseable {
       staged.close();
       staged = null;
     }
+    RuntimeException refusal = null;
     for (final PrefilterTable table : PrefilterTable.values()) {
-      final Table before = previous[table.number()];
-      if (before != null) {
-        final Table refused = current[table.number()];
-        final int result = tables.set(table, before.map.fd());
-        exchange(table, before);
-        previous[table.number()] = null;
-        refused.close();
-        if (result < 0) {
-          throw tables.failure("put back", result);
+      if (previous[table.number()] != null) {
+        try {
+          putBack(table);
+        } catch (RuntimeException refused) {
+          refusal = refused; // the slot stays desired
         }
       }
+    }
+    if (refusal != null) {
+      throw refusal;
+    }
+  }
+
+  private void putBack(PrefilterTable table) {
+    final Table refused = current[table.number()];
+    exchange(table, previous[table.number()]);
+    previous[table.number()] = null;
+    select(table, current[table.number()]);
+    try {
+      changes.put(slots, slot, id);
+    } finally {
+      refused.close();
     }
   }
 
@@ -219,21 +275,6 @@ public final class PrefilterMaps implements AutoCloseable {
       }
     }
     return repaired;
-  }
-
-  /** Puts a table into its slot again; returns whether it was not there. */
-  boolean repairSlot(PrefilterTable table) {
-    final Table wanted = current[table.number()];
-    final int found = tables.mapId(table);
-    if (found == wanted.map.description().id()) {
-      return false;
-    }
-    final int result =
-        found < 0 && found != -Errno.ENOENT ? found : tables.set(table, wanted.map.fd());
-    if (result < 0) {
-      throw tables.failure("replace", result);
-    }
-    return true;
   }
 
   @Override
