@@ -7,25 +7,25 @@ import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
 /**
- * Compares the maps of some tables with the kernel, one after the other and again and again; counts
+ * Compares maps with their desired tables or words, one after the other and again and again; counts
  * and reports what it repairs. A fault ends with the first comparison that finds no difference. For
  * the reconciler's thread.
  */
 public final class PeriodicComparison {
-  /** The result of the step that ends a round over all tables. */
+  /** The result of the step that ends a round over all maps. */
   public static final int END_OF_ROUND = -1;
 
   private static final Logger LOGGER = LogManager.getLogger(PeriodicComparison.class);
 
   private static final class Compared {
-    final DesiredTable table;
+    final MapComparison comparison;
     final String subject;
     boolean isFaulty;
     String failure;
 
-    Compared(DesiredTable table) {
-      this.table = table;
-      subject = "map " + table.map().name();
+    Compared(MapComparison comparison) {
+      this.comparison = comparison;
+      subject = "map " + comparison.name();
     }
   }
 
@@ -43,18 +43,32 @@ public final class PeriodicComparison {
 
   /** Adds a table. */
   public void add(DesiredTable table) {
-    maps.add(new Compared(table));
+    maps.add(new Compared(table.comparison()));
+  }
+
+  /** Adds the words of an array. */
+  public void add(DesiredWords words) {
+    maps.add(new Compared(words.comparison()));
   }
 
   /** Ends the comparison of a table, and its fault. */
   public void remove(DesiredTable table) {
+    remove(table.comparison());
+  }
+
+  /** Ends the comparison of words, and their fault. */
+  public void remove(DesiredWords words) {
+    remove(words.comparison());
+  }
+
+  private void remove(MapComparison comparison) {
     for (int i = 0; i < maps.size(); i++) {
-      if (maps.get(i).table == table) {
+      if (maps.get(i).comparison == comparison) {
         if (i == next && isBegun) {
-          table.comparison().abandon();
+          comparison.abandon();
           isBegun = false;
         }
-        table.faults().clear(maps.remove(i).subject);
+        comparison.faults().clear(maps.remove(i).subject);
         next -= i < next ? 1 : 0;
         return;
       }
@@ -68,18 +82,17 @@ public final class PeriodicComparison {
       return END_OF_ROUND;
     }
     final Compared compared = maps.get(next);
-    final TableComparison comparison = compared.table.comparison();
+    final MapComparison comparison = compared.comparison;
     if (!isBegun) {
-      if (!compared.table.isAdopted() || comparison.isRunning()) {
-        next++; // nothing is known yet, or a change compares the map already
+      if (!comparison.beginReported()) {
+        next++;
         return 0;
       }
-      comparison.begin(true);
       isBegun = true;
       reported = 0;
     }
     if (!comparison.isReported()) {
-      isBegun = false; // a change has compared the map meanwhile
+      isBegun = false; // it has given way to a change
       next++;
       return 0;
     }
@@ -89,8 +102,8 @@ public final class PeriodicComparison {
       reported += repaired;
       compared.isFaulty = true;
       repairs.count(Repairs.Kind.MAP_ENTRY, repaired);
-      compared.table.faults().degraded(compared.subject, comparison.found());
-      compared.table.realization().onRepaired();
+      comparison.faults().degraded(compared.subject, comparison.found());
+      comparison.onRepaired();
     }
     if (!comparison.isRunning()) {
       end(compared);
@@ -99,13 +112,13 @@ public final class PeriodicComparison {
   }
 
   private void end(Compared compared) {
-    final TableComparison comparison = compared.table.comparison();
+    final MapComparison comparison = compared.comparison;
     if (reported > 0) {
       LOGGER.warn("{}: {}; repaired", compared.subject, comparison.found());
     }
     if (comparison.failure() != null) {
       final String failure = comparison.failure().getMessage();
-      compared.table.faults().failed(compared.subject, "repair failed: " + failure);
+      comparison.faults().failed(compared.subject, "repair failed: " + failure);
       if (compared.failure == null) {
         LOGGER.error("{}: repair failed: {}", compared.subject, failure);
       }
@@ -115,7 +128,7 @@ public final class PeriodicComparison {
       compared.failure = null;
       if (compared.isFaulty && reported == 0) {
         compared.isFaulty = false;
-        compared.table.faults().clear(compared.subject);
+        comparison.faults().clear(compared.subject);
       }
     }
     isBegun = false;
@@ -125,7 +138,7 @@ public final class PeriodicComparison {
   /** Ends a round in progress. */
   public void close() {
     if (isBegun) {
-      maps.get(next).table.comparison().abandon();
+      maps.get(next).comparison.abandon();
       isBegun = false;
     }
     next = 0;

@@ -12,7 +12,7 @@ import org.agrona.concurrent.UnsafeBuffer;
  * not restart the walk: an entry is deleted only after the walk has passed it, because the kernel
  * walks a trie from its start again where the last key is gone.
  */
-final class TableComparison {
+final class TableComparison implements MapComparison {
   private static final int ENTRIES_PER_STEP = 64;
 
   private enum Phase {
@@ -47,14 +47,38 @@ final class TableComparison {
     foreign = OffHeap.allocate(map.keyBytes());
   }
 
-  /** Returns whether a comparison has begun and is not complete. */
-  boolean isRunning() {
+  @Override
+  public boolean isRunning() {
     return phase != Phase.IDLE;
   }
 
-  /** Returns whether the last comparison that was begun counts and reports what it repairs. */
-  boolean isReported() {
+  @Override
+  public boolean isReported() {
     return isReported;
+  }
+
+  @Override
+  public String name() {
+    return map.name();
+  }
+
+  @Override
+  public MapFaults faults() {
+    return table.faults();
+  }
+
+  @Override
+  public boolean beginReported() {
+    if (!table.isAdopted() || isRunning()) {
+      return false;
+    }
+    begin(true);
+    return true;
+  }
+
+  @Override
+  public void onRepaired() {
+    table.realization().onRepaired();
   }
 
   /** Begins a comparison, and gives up the one in progress. */
@@ -89,10 +113,8 @@ final class TableComparison {
     }
   }
 
-  /**
-   * Compares one slice, if a comparison is in progress; returns whether another like it follows.
-   */
-  boolean step() {
+  @Override
+  public boolean step() {
     final Phase before = phase;
     if (phase == Phase.WALK) {
       walk();
@@ -102,24 +124,24 @@ final class TableComparison {
     return isRunning() && phase == before;
   }
 
-  /** Ends the comparison in progress. */
-  void abandon() {
+  @Override
+  public void abandon() {
     map.endWalk();
     phase = Phase.IDLE;
   }
 
-  /** Returns the number of differences that this comparison has repaired until now. */
-  int repaired() {
+  @Override
+  public int repaired() {
     return missing + notDesired + otherValue;
   }
 
-  /** Returns the failure that ended the last comparison early, or null. */
-  RuntimeException failure() {
+  @Override
+  public RuntimeException failure() {
     return failure;
   }
 
-  /** Returns what was found, for messages. */
-  String found() {
+  @Override
+  public String found() {
     return "%d entries missing, %d unexpected, %d with a wrong value; first: %s"
         .formatted(missing, notDesired, otherValue, first);
   }

@@ -222,4 +222,43 @@ class PeriodicComparisonTest {
     comparison.close();
     assertEquals(0, ReconcileBench.round(comparison));
   }
+
+  @Test
+  void shouldNotBeginWhileAChangeComparesTheMap() {
+    fill();
+    map.set(5000, 1);
+    bench.submit(batch -> batch.compare(table));
+    bench.reconciler.step();
+    bench.reconciler.step();
+    assertTrue(table.comparison().isRunning());
+    assertEquals(0, ReconcileBench.round(comparison));
+    bench.run();
+    assertEquals(ENTRIES, map.size);
+    assertEquals(0, bench.repaired(), "the change has repaired it");
+    assertEquals(Map.of(), bench.faults);
+  }
+
+  @Test
+  void shouldPassOnThatEntriesWereRepairedOnceForEachStepThatRepairs() {
+    final int[] repairs = new int[1];
+    final NumberedMap other = new NumberedMap("b", 10);
+    final DesiredTable notified =
+        bench.table(
+            other,
+            0,
+            new Realization() {
+              @Override
+              public void onRepaired() {
+                repairs[0]++;
+              }
+            });
+    bench.change(batch -> bench.put(batch, notified, WEAK, 1, 7));
+    comparison.add(notified);
+    ReconcileBench.round(comparison);
+    assertEquals(0, repairs[0]);
+    other.set(1, 8);
+    other.set(2, 8);
+    assertEquals(2, ReconcileBench.round(comparison));
+    assertEquals(1, repairs[0]);
+  }
 }

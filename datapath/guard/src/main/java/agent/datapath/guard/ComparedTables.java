@@ -6,7 +6,7 @@ import agent.reconcile.PeriodicComparison;
 import java.util.List;
 
 /**
- * The comparison of maps with their desired tables as a check.
+ * The comparison of maps with their desired tables and words as a check.
  *
  * @param name the name for messages
  */

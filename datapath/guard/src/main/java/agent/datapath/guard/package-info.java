@@ -4,13 +4,13 @@
  *
  * <p>{@link agent.datapath.guard.Guard} runs the checks as bounded steps of {@code dp-conductor};
  * each {@link agent.datapath.guard.Check} stands beside the objects that it compares: {@code
- * attach.HookGuard}, {@code conductor.PolicySlots}, {@code conductor.VerdictGenerations}, {@code
- * prefilter.PrefilterGuard} and {@code load.MapPins}.
+ * attach.HookGuard}, {@code conductor.PolicySlots}, {@code conductor.VerdictGenerations} and {@code
+ * load.MapPins}.
  *
- * <p>The desired entries of most maps are in tables of {@code datapath/reconcile}, which compares
- * them: {@link agent.datapath.guard.ComparedTables}. A prefix of the prefilter is looked up in the
- * list in force. Not compared are maps that programs write (conntrack, fragments, counters,
- * events); a test changes an entry of every other map.
+ * <p>What most maps are to hold is in desired tables of {@code datapath/reconcile}, and for the
+ * prefilter in desired words there; both are compared by {@link
+ * agent.datapath.guard.ComparedTables}. Not compared are maps that programs write (conntrack,
+ * fragments, counters, events); a test changes an entry of every other map.
  *
  * <p>A fault stays until a comparison finds no difference any more; a repair is counted in {@link
  * agent.conductor.Repairs} and logged with what was found.

@@ -282,11 +282,8 @@ public final class DatapathManager implements AutoCloseable {
     }
     final PrefilterMaps prefilterMaps =
         resources.add(new PrefilterMaps(maps, conductor.immediateChanges(), faults, repairs));
-    final DevicePrefilter restored =
-        DevicePrefilter.restore(context, prefilterMaps, conductor, faults, repairs);
+    prefilter = DevicePrefilter.restore(context, prefilterMaps, conductor);
     guard.add(prefilterMaps.guard());
-    guard.add(restored.guard());
-    prefilter = restored;
     return prefilterMaps;
   }
 

@@ -116,8 +116,8 @@ class GuardAllocationKernelTest {
                   conductor.immediateChanges(), maps.get(MapCatalog.EVENT_GATE), faults, repairs)
               .guard());
       addMaps(maps, generations, policies);
+      DevicePrefilter.restore(context, prefilter, conductor);
       checks.add(prefilter.guard());
-      checks.add(DevicePrefilter.restore(context, prefilter, conductor, faults, repairs).guard());
       for (final TcMode mode : ManagerTestNode.tcModes()) {
         addHook(pins, mode);
       }

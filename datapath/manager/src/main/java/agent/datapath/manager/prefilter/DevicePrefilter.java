@@ -1,9 +1,6 @@
 package agent.datapath.manager.prefilter;
 
-import agent.conductor.Repairs;
 import agent.conductor.Work;
-import agent.datapath.guard.Check;
-import agent.datapath.guard.KernelFaults;
 import agent.datapath.manager.conductor.DatapathConductor;
 import agent.datapath.spec.DatapathContext;
 import agent.datapath.spec.Prefilter;
@@ -43,8 +40,6 @@ public final class DevicePrefilter implements Prefilter {
   private final boolean enableIpv4;
   private final boolean enableIpv6;
   private final DatapathConductor conductor;
-  private final CellPlan plan = new CellPlan();
-  private final PrefilterGuard guard;
   private final String unreadable;
   private final int maxPrefixes;
   private final Queue<Waiting> waiting = new ConcurrentLinkedQueue<>();
@@ -55,12 +50,9 @@ public final class DevicePrefilter implements Prefilter {
       DatapathContext context,
       PrefilterMaps maps,
       DatapathConductor conductor,
-      KernelFaults faults,
-      Repairs repairs,
       PrefilterList current,
       String unreadable) {
     this.maps = maps;
-    guard = new PrefilterGuard(maps, plan, faults, repairs);
     this.store = context.prefilterStore();
     this.enableIpv4 = context.enableIpv4();
     this.enableIpv6 = context.enableIpv6();
@@ -78,11 +70,7 @@ public final class DevicePrefilter implements Prefilter {
    * @throws OperationException where the list cannot be written
    */
   public static DevicePrefilter restore(
-      DatapathContext context,
-      PrefilterMaps maps,
-      DatapathConductor conductor,
-      KernelFaults faults,
-      Repairs repairs) {
+      DatapathContext context, PrefilterMaps maps, DatapathConductor conductor) {
     PrefilterList loaded;
     String unreadable = null;
     try {
@@ -95,21 +83,15 @@ public final class DevicePrefilter implements Prefilter {
     final PrefilterList stored =
         new PrefilterList(loaded.revision(), PrefixLists.sorted(loaded.deny()));
     final DevicePrefilter prefilter =
-        new DevicePrefilter(context, maps, conductor, faults, repairs, stored, unreadable);
-    prefilter.plan.rebuild(stored.deny());
-    final PrefilterUpdate update =
-        new PrefilterUpdate(maps, List.of(PrefilterTable.values()), prefilter.plan);
+        new DevicePrefilter(context, maps, conductor, stored, unreadable);
+    maps.plan().rebuild(stored.deny());
+    final PrefilterUpdate update = new PrefilterUpdate(maps, List.of(PrefilterTable.values()));
     Work.Progress progress = Work.Progress.WORKED;
     while (progress != Work.Progress.DONE) {
       progress = update.step();
     }
-    prefilter.guard.resume();
+    maps.resume();
     return prefilter;
-  }
-
-  /** Returns the comparison of the maps with the list in force. */
-  public Check guard() {
-    return guard;
   }
 
   @Override
@@ -269,17 +251,17 @@ public final class DevicePrefilter implements Prefilter {
   }
 
   private void enforce(PrefilterList list, List<Prefix> changed) {
-    await(conductor.run(guard::suspend)); // from now on this thread may change the plan
+    await(conductor.run(maps::suspend)); // from now on this thread may change the plan
     try {
-      plan.rebuild(list.deny());
-      final PrefilterUpdate update = new PrefilterUpdate(maps, tables(changed), plan);
+      maps.plan().rebuild(list.deny());
+      final PrefilterUpdate update = new PrefilterUpdate(maps, tables(changed));
       conductor.begin(update);
       await(update.done());
     } catch (RuntimeException failure) {
       resumeWith(current.deny());
       throw failure;
     }
-    await(conductor.run(guard::resume));
+    await(conductor.run(maps::resume));
   }
 
   /** Returns the tables that a change concerns. */
@@ -305,8 +287,8 @@ public final class DevicePrefilter implements Prefilter {
 
   /** Compares the maps with a list again after a change of it failed and was undone. */
   private void resumeWith(List<Prefix> deny) {
-    plan.rebuild(deny);
-    conductor.run(guard::resume);
+    maps.plan().rebuild(deny);
+    conductor.run(maps::resume);
   }
 
   private void check(OptionalLong revision, PrefilterList before) {

@@ -9,21 +9,27 @@ import agent.datapath.programs.load.OpenMaps;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.MapCatalog;
 import agent.maps.kernel.MapCursor;
+import agent.maps.kernel.MapProperties;
 import agent.maps.kernel.PrefilterWords;
 import agent.maps.layout.PrefilterSlotFlyweight;
 import agent.maps.layout.PrefilterTable;
 import agent.reconcile.DesiredTable;
+import agent.reconcile.DesiredWords;
 import agent.reconcile.ImmediateChanges;
+import agent.reconcile.PeriodicComparison;
 import agent.reconcile.Realization;
+import agent.reconcile.WordArray;
+import agent.reconcile.WordPlan;
 import agent.types.Prefix;
 import java.util.ArrayList;
 import java.util.List;
 import org.agrona.concurrent.UnsafeBuffer;
 
 /**
- * Reads and writes the bitmaps and tables of the prefilter. A table is filled while no program
- * finds it, and then replaces the one before it: it becomes the desired entry of its slot. Only the
- * conductor's thread writes.
+ * The bitmaps and tables of the prefilter with their desired words, which the plan of the list in
+ * force computes. A table is filled while no program finds it, and then replaces the one before it:
+ * it becomes the desired entry of its slot. The maps are compared with the plan while it does not
+ * change. Only the conductor's thread writes.
  */
 public final class PrefilterMaps implements AutoCloseable {
   /** Number of bitmaps: IPv4, wide IPv6 and narrow IPv6. */
@@ -31,23 +37,50 @@ public final class PrefilterMaps implements AutoCloseable {
 
   private final OpenMaps maps;
   private final ImmediateChanges changes;
+  private final KernelFaults faults;
+  private final CellPlan plan = new CellPlan();
   private final DesiredTable slots;
-  private final Check guard;
+  private final PeriodicComparison comparison;
   private final UnsafeBuffer slot = new UnsafeBuffer(new byte[Integer.BYTES]);
   private final UnsafeBuffer id = new UnsafeBuffer(new byte[Integer.BYTES]);
-  private final PrefilterWords[] bitmaps;
+  private final List<Words> bitmaps;
   private final Table[] current = new Table[PrefilterTable.values().length];
   private final Table[] previous = new Table[current.length];
   private Table staged;
 
-  /** A table and its words in mapped memory. */
-  private record Table(BpfMap map, PrefilterWords words) {
+  /** The words of a map in mapped memory, and those that it is to hold. */
+  private record Words(PrefilterWords memory, DesiredWords desired) {
+    static Words of(BpfMap map, WordPlan plan, KernelFaults faults) {
+      final PrefilterWords memory = new PrefilterWords(map);
+      return new Words(memory, new DesiredWords(map.name(), new Mapped(memory), plan, faults));
+    }
+  }
+
+  private record Mapped(PrefilterWords memory) implements WordArray {
+    @Override
+    public int count() {
+      return memory.count();
+    }
+
+    @Override
+    public long word(int index) {
+      return memory.word(index);
+    }
+
+    @Override
+    public void word(int index, long bits) {
+      memory.word(index, bits);
+    }
+  }
+
+  /** A table and its words. */
+  private record Table(BpfMap map, Words words) {
     int id() {
       return map.description().id();
     }
 
     void close() {
-      words.close();
+      words.memory.close();
       map.close();
     }
   }
@@ -57,33 +90,61 @@ public final class PrefilterMaps implements AutoCloseable {
       OpenMaps maps, ImmediateChanges changes, KernelFaults faults, Repairs repairs) {
     this.maps = maps;
     this.changes = changes;
+    this.faults = faults;
     final TableSlots target = new TableSlots(maps.get(MapCatalog.PREFILTER_TABLES), this::fd);
     slots = changes.add(target, 0, Realization.PLAIN, faults);
-    guard = new ComparedTables("tables of the prefilter", List.of(slots), repairs);
+    comparison = new PeriodicComparison(List.of(slots), repairs);
     bitmaps =
-        new PrefilterWords[] {
-          new PrefilterWords(maps.get(MapCatalog.PREFILTER4_CELLS)),
-          new PrefilterWords(maps.get(MapCatalog.PREFILTER6_WIDE_CELLS)),
-          new PrefilterWords(maps.get(MapCatalog.PREFILTER6_NARROW_CELLS))
-        };
+        List.of(
+            bitmap(MapCatalog.PREFILTER4_CELLS, plan.cells4()),
+            bitmap(MapCatalog.PREFILTER6_WIDE_CELLS, plan.wide6()),
+            bitmap(MapCatalog.PREFILTER6_NARROW_CELLS, plan.narrow6()));
   }
 
-  /** Returns the comparison of the slots with the kernel. */
+  private Words bitmap(MapProperties properties, long[] cells) {
+    final WordPlan words = (from, to, count) -> System.arraycopy(cells, from, to, 0, count);
+    final Words bitmap = Words.of(maps.get(properties), words, faults);
+    comparison.add(bitmap.desired);
+    return bitmap;
+  }
+
+  /** Returns the comparison of slots, bitmaps and tables with the kernel. */
   public Check guard() {
-    return guard;
+    return new ComparedTables("prefilter list", comparison);
   }
 
-  /** Returns the descriptor of an open table by the kernel's id, or -ENOENT. */
+  /**
+   * Returns what the maps are to hold. Another thread may change it after {@link #suspend} and
+   * before the update begins.
+   */
+  CellPlan plan() {
+    return plan;
+  }
+
+  /** Stops the comparison with the plan, which is about to change. */
+  void suspend() {
+    bitmaps.forEach(bitmap -> bitmap.desired.suspend());
+    for (final Table table : current) {
+      table.words.desired.suspend();
+    }
+  }
+
+  /** Begins to compare with the plan, which the kernel holds. */
+  void resume() {
+    bitmaps.forEach(bitmap -> bitmap.desired.resume());
+    for (final Table table : current) {
+      table.words.desired.resume();
+    }
+  }
+
+  /** Returns the descriptor of a staged or current table by the kernel's id, or -ENOENT. */
   private int fd(int wanted) {
     if (staged != null && staged.id() == wanted) {
       return staged.map.fd();
     }
-    for (int i = 0; i < current.length; i++) {
-      if (current[i] != null && current[i].id() == wanted) {
-        return current[i].map.fd();
-      }
-      if (previous[i] != null && previous[i].id() == wanted) {
-        return previous[i].map.fd();
+    for (final Table table : current) {
+      if (table != null && table.id() == wanted) {
+        return table.map.fd();
       }
     }
     return -Errno.ENOENT;
@@ -124,15 +185,21 @@ public final class PrefilterMaps implements AutoCloseable {
     return found;
   }
 
-  /** Creates the successor of a table, which is empty and which no program finds. */
-  void stage(CellPlan plan, PrefilterTable table) {
-    final BpfMap map = maps.createPrefilterTable(table, plan.table(table).slots());
+  /**
+   * Creates the successor of a table, which is empty and which no program finds.
+   *
+   * @return the number of its words
+   */
+  int stage(PrefilterTable table) {
+    final TablePlan words = plan.table(table);
+    final BpfMap map = maps.createPrefilterTable(table, words.slots());
     try {
-      staged = new Table(map, new PrefilterWords(map));
+      staged = new Table(map, Words.of(map, words, faults));
     } catch (RuntimeException failure) {
       map.close();
       throw failure;
     }
+    return staged.words.desired.count();
   }
 
   /**
@@ -140,16 +207,8 @@ public final class PrefilterMaps implements AutoCloseable {
    *
    * @return the index after the last word that was written
    */
-  int fill(CellPlan plan, PrefilterTable table, int from, int limit) {
-    final TablePlan words = plan.table(table);
-    final int end = Math.min(words.words(), from + limit);
-    for (int i = from; i < end; i++) {
-      final long word = words.word(i);
-      if (word != 0) {
-        staged.words.word(i, word);
-      }
-    }
-    return end;
+  int fill(int from, int limit) {
+    return staged.words.desired.fill(from, limit);
   }
 
   /** Replaces a table by the staged one; the one before it is kept until the update ends. */
@@ -169,6 +228,10 @@ public final class PrefilterMaps implements AutoCloseable {
   private void exchange(PrefilterTable table, Table by) {
     final Table before = current[table.number()];
     maps.exchange(before == null ? null : before.map, by.map);
+    if (before != null) {
+      comparison.remove(before.words.desired);
+    }
+    comparison.add(by.words.desired);
     current[table.number()] = by;
   }
 
@@ -225,56 +288,9 @@ public final class PrefilterMaps implements AutoCloseable {
    *
    * @param bitmap 0: IPv4, 1: wide IPv6, 2: narrow IPv6
    */
-  void copyCells(CellPlan plan, int bitmap) {
-    repairCells(plan, bitmap, 0, bitmaps[bitmap].count());
-  }
-
-  /** Returns the number of words of one bitmap. */
-  int cellWords(int bitmap) {
-    return bitmaps[bitmap].count();
-  }
-
-  /**
-   * Copies the words that differ in a part of one bitmap.
-   *
-   * @return their number
-   */
-  int repairCells(CellPlan plan, int bitmap, int from, int to) {
-    final long[] words =
-        switch (bitmap) {
-          case 0 -> plan.cells4();
-          case 1 -> plan.wide6();
-          default -> plan.narrow6();
-        };
-    final PrefilterWords cells = bitmaps[bitmap];
-    int repaired = 0;
-    for (int i = from; i < Math.min(to, words.length); i++) {
-      if (cells.word(i) != words[i]) {
-        cells.word(i, words[i]);
-        repaired++;
-      }
-    }
-    return repaired;
-  }
-
-  /**
-   * Copies the words that differ in a part of one table, which is as large as its plan.
-   *
-   * @return their number
-   */
-  int repairWords(CellPlan plan, PrefilterTable table, int from, int to) {
-    final TablePlan plans = plan.table(table);
-    final PrefilterWords words = current[table.number()].words;
-    final int end = Math.min(to, plans.words());
-    int repaired = 0;
-    for (int i = from; i < end; i++) {
-      final long word = plans.word(i);
-      if (words.word(i) != word) {
-        words.word(i, word);
-        repaired++;
-      }
-    }
-    return repaired;
+  void copyCells(int bitmap) {
+    final DesiredWords words = bitmaps.get(bitmap).desired;
+    words.write(0, words.count());
   }
 
   @Override
@@ -289,8 +305,6 @@ public final class PrefilterMaps implements AutoCloseable {
         table.close();
       }
     }
-    for (final PrefilterWords bitmap : bitmaps) {
-      bitmap.close();
-    }
+    bitmaps.forEach(bitmap -> bitmap.memory.close());
   }
 }

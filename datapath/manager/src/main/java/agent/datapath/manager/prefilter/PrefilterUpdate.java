@@ -17,22 +17,20 @@ final class PrefilterUpdate implements Work {
 
   private final PrefilterMaps maps;
   private final List<PrefilterTable> tables;
-  private final CellPlan plan;
   private final CompletableFuture<Void> done = new CompletableFuture<>();
   private int table;
-  private boolean isStaged;
-  private int words;
+  private int staged; // words of the table that is being filled
+  private int filled;
   private int bitmap;
 
   /**
-   * Creates the update.
+   * Creates the update to what the plan of the maps says.
    *
    * @param tables those that differ from the ones in force
    */
-  PrefilterUpdate(PrefilterMaps maps, List<PrefilterTable> tables, CellPlan plan) {
+  PrefilterUpdate(PrefilterMaps maps, List<PrefilterTable> tables) {
     this.maps = maps;
     this.tables = tables;
-    this.plan = plan;
   }
 
   CompletableFuture<Void> done() {
@@ -44,7 +42,7 @@ final class PrefilterUpdate implements Work {
     if (table < tables.size()) {
       write(tables.get(table));
     } else if (bitmap < PrefilterMaps.BITMAPS) {
-      maps.copyCells(plan, bitmap++);
+      maps.copyCells(bitmap++);
     } else {
       maps.settle();
       done.complete(null);
@@ -54,16 +52,15 @@ final class PrefilterUpdate implements Work {
   }
 
   private void write(PrefilterTable next) {
-    if (!isStaged) {
-      maps.stage(plan, next);
-      isStaged = true;
-    } else if (words < plan.table(next).words()) {
-      words = maps.fill(plan, next, words, WORDS_PER_STEP);
+    if (staged == 0) {
+      staged = maps.stage(next);
+    } else if (filled < staged) {
+      filled = maps.fill(filled, WORDS_PER_STEP);
     } else {
       maps.publish(next);
       table++;
-      isStaged = false;
-      words = 0;
+      staged = 0;
+      filled = 0;
     }
   }
 

@@ -20,7 +20,7 @@ import org.agrona.concurrent.UnsafeBuffer;
  * of a comparison reads one.
  */
 final class TableSlots implements TargetMap {
-  /** More entries than a step compares. */
+  /** As many entries as a step compares. */
   private static final int READ_COST = 64;
 
   private static final PrefilterTable[] TABLES = PrefilterTable.values();
@@ -71,6 +71,7 @@ final class TableSlots implements TargetMap {
     return fd < 0 ? fd : tables.set(TABLES[slot.getInt(0)], fd);
   }
 
+  /** Replaces what is in the slot, also where another program has filled it meanwhile. */
   @Override
   public int insert(DirectBuffer slot, DirectBuffer id) {
     return update(slot, id);

@@ -3,6 +3,7 @@ package agent.datapath.manager.prefilter;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.maps.layout.PrefilterGeometry;
 import agent.maps.layout.PrefilterSlotFlyweight;
 import agent.maps.layout.PrefilterTable;
 import agent.types.IpAddress;
@@ -220,8 +221,9 @@ class CellPlanTest {
     final CellPlan other = new CellPlan();
     other.rebuild(list);
     for (final PrefilterTable table : PrefilterTable.values()) {
-      assertEquals(other.table(table).words(), plan.table(table).words(), table::name);
-      for (int i = 0; i < plan.table(table).words(); i++) {
+      final int slots = plan.table(table).slots();
+      assertEquals(other.table(table).slots(), slots, table::name);
+      for (int i = 0; i < slots * PrefilterGeometry.WORDS_PER_SLOT; i++) {
         assertEquals(other.table(table).word(i), plan.table(table).word(i), table + " at " + i);
       }
     }

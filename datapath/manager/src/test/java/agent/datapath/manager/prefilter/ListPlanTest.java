@@ -27,8 +27,9 @@ class ListPlanTest {
   private final ListPlan plan = new ListPlan();
 
   private List<Prefix> decoded() {
-    final UnsafeBuffer table = new UnsafeBuffer(new byte[plan.words() * Long.BYTES]);
-    for (int i = 0; i < plan.words(); i++) {
+    final UnsafeBuffer table =
+        new UnsafeBuffer(new byte[plan.slots() * PrefilterSlotFlyweight.LENGTH]);
+    for (int i = 0; i < plan.slots() * PrefilterGeometry.WORDS_PER_SLOT; i++) {
       table.putLong(i * Long.BYTES, plan.word(i));
     }
     final List<Prefix> read = new ArrayList<>();
@@ -43,7 +44,6 @@ class ListPlanTest {
   void shouldReadThePrefixesThatItHasWritten() {
     plan.rebuild(DENY);
     assertEquals(DENY.size(), plan.slots());
-    assertEquals(DENY.size() * PrefilterGeometry.WORDS_PER_SLOT, plan.words());
     assertEquals(DENY, decoded());
   }
 
