@@ -1,6 +1,7 @@
 package agent.datapath.manager;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -12,8 +13,10 @@ import agent.bindings.bpf.MapDescription;
 import agent.bindings.libbpf.Libbpf;
 import agent.conductor.ModuleHealth;
 import agent.conductor.ModuleHealth.Level;
+import agent.conductor.Repairs.Kind;
 import agent.datapath.spec.Prefilter;
 import agent.datapath.spec.PrefilterList;
+import agent.datapath.spec.PrefilterStore;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.MapDefinition;
 import agent.maps.kernel.MapWriteListener;
@@ -26,9 +29,11 @@ import agent.types.Prefix;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.Consumer;
 import org.agrona.DirectBuffer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -141,6 +146,116 @@ class PrefilterSlotsKernelTest {
     assertEquals(List.of(cellsBefore, cellsBefore, cellsBefore), written.cells);
     assertNotEquals(cellsBefore, cells());
     assertFreed(before);
+  }
+
+  /** Where a change cannot be stored and cannot be undone, what the kernel enforces is compared. */
+  @Test
+  void shouldCompareWithTheRefusedListWhereItStaysInForce() throws IOException {
+    manager.close();
+    final Prefix refused = Prefix.parse("192.0.2.0/25");
+    final PrefilterStore store =
+        new FailingStore(refused, slots -> assertEquals(0, Libbpf.bpf_map_freeze(slots.fd())));
+    manager = node.launch(node.context().prefilterDevice(DEVICE).prefilterStore(store));
+    final Prefilter prefilter = manager.prefilter();
+    final PrefilterList list = prefilter.add(OptionalLong.empty(), prefixes(100));
+    assertEquals(
+        "disk full; until the next start the kernel enforces the refused list: "
+            + "map prefilter_tables: update (prefilter_list): EPERM",
+        assertThrows(
+                OperationException.class,
+                () -> prefilter.add(OptionalLong.empty(), List.of(refused)))
+            .getMessage());
+    assertEquals(list, prefilter.get());
+    final GuardWatch watch = new GuardWatch(manager);
+    for (final String name : NAMES) { // the last ones that a round compares
+      try (PrefilterWords words = new PrefilterWords(map(name))) {
+        words.word(0, ~words.word(0));
+      }
+    }
+    watch.awaitRepair(Kind.MAP_ENTRY, NAMES.size());
+    assertEquals(NAMES.size(), watch.repairs(Kind.MAP_ENTRY));
+    assertTrue(watch.module().message().contains("map prefilter_tables"));
+    assertFalse(watch.module().message().contains("failed"), () -> watch.module().message());
+    try (AttachedPrefilter attached = new AttachedPrefilter(node)) {
+      assertEquals(AttachedPrefilter.DROP, attached.verdict(IpAddress.parse("192.0.2.1")));
+      assertEquals(AttachedPrefilter.PASS, attached.verdict(IpAddress.parse("192.0.2.129")));
+      assertEquals(AttachedPrefilter.DROP, attached.verdict(IpAddress.parse("10.0.0.1")));
+    }
+  }
+
+  /** The tables of the other address family are those of the refused list, too. */
+  @Test
+  void shouldReplaceEveryTableOfARefusedListWithTheNextChange() throws IOException {
+    manager.close();
+    final Prefix refused = Prefix.parse("fd00:1:0:0:1::/112");
+    final PrefilterStore store =
+        new FailingStore(refused, slots -> slots.writeListener(new FailingOnce()));
+    manager = node.launch(node.context().prefilterDevice(DEVICE).prefilterStore(store));
+    final Prefilter prefilter = manager.prefilter();
+    prefilter.add(OptionalLong.empty(), prefixes(100));
+    assertThrows(
+        OperationException.class, () -> prefilter.add(OptionalLong.empty(), List.of(refused)));
+    final List<Integer> before = tableIds();
+    try (AttachedPrefilter attached = new AttachedPrefilter(node)) {
+      assertEquals(AttachedPrefilter.DROP, attached.verdict(IpAddress.parse("fd00:1:0:0:1::7")));
+      prefilter.add(OptionalLong.empty(), List.of(Prefix.parse("192.0.2.0/25")));
+      assertEquals(AttachedPrefilter.PASS, attached.verdict(IpAddress.parse("fd00:1:0:0:1::7")));
+    }
+    assertFreed(before);
+  }
+
+  @Test
+  void shouldReplaceOnlyTheTablesThatAChangeConcerns() {
+    final List<Integer> before = tableIds();
+    manager.prefilter().add(OptionalLong.empty(), List.of(Prefix.parse("192.0.2.0/25")));
+    final List<Integer> ipv4 = tableIds();
+    assertEquals(before.get(2), ipv4.get(2));
+    manager.prefilter().add(OptionalLong.empty(), List.of(Prefix.parse("fd00::/65")));
+    assertEquals(ipv4.get(1), tableIds().get(1));
+    assertFreed(List.of(before.get(0), before.get(1), ipv4.get(0), ipv4.get(2)));
+  }
+
+  /** Fails the first write of a map, as none of the kernel's does. */
+  private static final class FailingOnce implements MapWriteListener {
+    private boolean hasFailed;
+
+    @Override
+    public void onUpdate(BpfMap slots, DirectBuffer key, DirectBuffer value, int result) {
+      if (!hasFailed) {
+        hasFailed = true;
+        throw new IllegalStateException("no mirror");
+      }
+    }
+
+    @Override
+    public void onDelete(BpfMap slots, DirectBuffer key, int result) {}
+
+    @Override
+    public void onBulkWrite(BpfMap slots) {}
+  }
+
+  /** A store that does not store a prefix, and then has the undo of the change fail. */
+  private final class FailingStore implements PrefilterStore {
+    private final Prefix refused;
+    private final Consumer<BpfMap> breakSlots;
+
+    FailingStore(Prefix refused, Consumer<BpfMap> breakSlots) {
+      this.refused = refused;
+      this.breakSlots = breakSlots;
+    }
+
+    @Override
+    public Optional<PrefilterList> load() {
+      return Optional.empty();
+    }
+
+    @Override
+    public void store(PrefilterList list) {
+      if (list.deny().contains(refused)) {
+        breakSlots.accept(map("prefilter_tables"));
+        throw new OperationException("disk full");
+      }
+    }
   }
 
   @Test

@@ -46,6 +46,11 @@ public final class DevicePrefilter implements Prefilter {
   private final AtomicBoolean isCommitting = new AtomicBoolean();
   private volatile PrefilterList current;
 
+  /**
+   * What the kernel enforces: another list than {@link #current} where a change cannot be undone.
+   */
+  private List<Prefix> enforced;
+
   private DevicePrefilter(
       DatapathContext context,
       PrefilterMaps maps,
@@ -58,6 +63,7 @@ public final class DevicePrefilter implements Prefilter {
     this.enableIpv6 = context.enableIpv6();
     this.conductor = conductor;
     this.current = current;
+    enforced = current.deny();
     this.unreadable = unreadable;
     this.maxPrefixes = context.maxPrefixes();
   }
@@ -258,14 +264,19 @@ public final class DevicePrefilter implements Prefilter {
       conductor.begin(update);
       await(update.done());
     } catch (RuntimeException failure) {
-      resumeWith(current.deny());
+      maps.plan().rebuild(enforced);
+      conductor.run(maps::resume);
       throw failure;
     }
+    enforced = list.deny();
     await(conductor.run(maps::resume));
   }
 
-  /** Returns the tables that a change concerns. */
-  private static List<PrefilterTable> tables(List<Prefix> changed) {
+  /** Returns the tables that a change of the current list concerns. */
+  private List<PrefilterTable> tables(List<Prefix> changed) {
+    if (enforced != current.deny()) {
+      return List.of(PrefilterTable.values());
+    }
     final List<PrefilterTable> tables = new ArrayList<>();
     tables.add(PrefilterTable.LIST);
     if (changed.stream().anyMatch(Prefix::isIpv4)) {
@@ -283,12 +294,6 @@ public final class DevicePrefilter implements Prefilter {
     } catch (CompletionException failure) {
       throw failure.getCause() instanceof RuntimeException cause ? cause : failure;
     }
-  }
-
-  /** Compares the maps with a list again after a change of it failed and was undone. */
-  private void resumeWith(List<Prefix> deny) {
-    maps.plan().rebuild(deny);
-    conductor.run(maps::resume);
   }
 
   private void check(OptionalLong revision, PrefilterList before) {
