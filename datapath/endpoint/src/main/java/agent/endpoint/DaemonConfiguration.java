@@ -15,7 +15,8 @@ public interface DaemonConfiguration {
   /**
    * Changes the configuration, all or nothing. The options are those of new endpoints from now on,
    * and are set on every present endpoint, which is regenerated where that changes it. The change
-   * is stored before the future completes.
+   * is stored before the future completes. Where the agent ends before that, the next run has all
+   * of it or nothing.
    *
    * @param options option name to value; null changes none
    * @param enforcement {@code default}, {@code always} or {@code never}; null does not change it

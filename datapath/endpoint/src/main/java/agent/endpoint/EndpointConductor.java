@@ -42,7 +42,7 @@ public final class EndpointConductor {
   private final EndpointAgent agent;
   private final EndpointRequestProxy endpoints;
   private final PolicyService policy;
-  private final DaemonConfiguration configuration;
+  private final ConfigurationProxy configuration;
   private final Restoration restoration;
   private final Faults nodeFaults = new Faults("the node is configured as desired");
   private final RestoreProgress progress = new RestoreProgress();
@@ -300,7 +300,7 @@ public final class EndpointConductor {
 
   /** Returns the endpoints as a source changes them. */
   public Endpoints endpoints(EntrySource source) {
-    return endpoints.of(source);
+    return endpoints.of(source, configuration::settled);
   }
 
   /** Returns the API of the configuration that can change at run time. */

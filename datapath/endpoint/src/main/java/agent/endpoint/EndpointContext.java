@@ -462,7 +462,11 @@ public final class EndpointContext {
 
   StoredEndpoints.Defaults restoredDefaults() {
     return new StoredEndpoints.Defaults(
-        labelFilter, configuration.wanted().endpoint(), keepsOptions, configuration.isUnreadable());
+        labelFilter,
+        configuration.wanted().endpoint(),
+        configuration.beingSet(),
+        keepsOptions,
+        configuration.isUnreadable());
   }
 
   String clusterName() {

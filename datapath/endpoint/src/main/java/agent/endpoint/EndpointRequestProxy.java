@@ -16,12 +16,14 @@ import agent.endpoint.state.EndpointLookup;
 import agent.endpoint.state.EndpointRegistry;
 import agent.endpoint.state.EndpointSnapshot;
 import agent.endpoint.state.EndpointState;
+import agent.endpoint.state.MutableOption;
 import agent.types.EntrySource;
 import agent.types.OperationException;
 import agent.types.Refusal;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Function;
@@ -40,6 +42,7 @@ final class EndpointRequestProxy implements Endpoints {
   private final EndpointBuild build;
   private final EndpointRemoval removal;
   private final EntrySource source;
+  private final Function<Set<String>, CompletableFuture<Void>> settled;
 
   /** Creates the endpoints of the API. */
   EndpointRequestProxy(
@@ -58,9 +61,13 @@ final class EndpointRequestProxy implements Endpoints {
     this.build = build;
     this.removal = removal;
     source = EntrySource.API;
+    settled = names -> CompletableFuture.completedFuture(null);
   }
 
-  private EndpointRequestProxy(EndpointRequestProxy other, EntrySource source) {
+  private EndpointRequestProxy(
+      EndpointRequestProxy other,
+      EntrySource source,
+      Function<Set<String>, CompletableFuture<Void>> settled) {
     conductor = other.conductor;
     registry = other.registry;
     operations = other.operations;
@@ -69,11 +76,18 @@ final class EndpointRequestProxy implements Endpoints {
     build = other.build;
     removal = other.removal;
     this.source = source;
+    this.settled = settled;
   }
 
-  /** Returns the same endpoints, as a source changes them. */
-  EndpointRequestProxy of(EntrySource owner) {
-    return new EndpointRequestProxy(this, owner);
+  /**
+   * Returns the same endpoints, as a source changes them.
+   *
+   * @param optionsSettled completes when none of these options is being set on all endpoints; an
+   *     endpoint's own change of one follows that, so that it stays
+   */
+  EndpointRequestProxy of(
+      EntrySource owner, Function<Set<String>, CompletableFuture<Void>> optionsSettled) {
+    return new EndpointRequestProxy(this, owner, optionsSettled);
   }
 
   /** Returns the operation, which refuses an endpoint that is not of the source. */
@@ -158,10 +172,22 @@ final class EndpointRequestProxy implements Endpoints {
     final Commit commit = isSynchronous ? Commit.BY_BUILD : Commit.BEFORE_BUILD;
     return ask(
         () ->
-            onChange(
-                id,
-                ofOwn("id", endpoint -> change.modify(endpoint, request, commit)),
-                isSynchronous));
+            settled
+                .apply(optionsOf(request))
+                .thenCompose(
+                    done ->
+                        onChange(
+                            id,
+                            ofOwn("id", endpoint -> change.modify(endpoint, request, commit)),
+                            isSynchronous)));
+  }
+
+  /** Returns the names of the options that the request sets. */
+  private static Set<String> optionsOf(EndpointRequest request) {
+    return request.datapathConfiguration() != null
+            && request.datapathConfiguration().disableSourceVerification() != null
+        ? Set.of(MutableOption.SOURCE_IP_VERIFICATION.optionName())
+        : Set.of();
   }
 
   @Override
@@ -169,10 +195,14 @@ final class EndpointRequestProxy implements Endpoints {
       EndpointIdentifier id, Map<String, String> options, List<String> userLabels) {
     return ask(
         () ->
-            onChange(
-                id,
-                ofOwn("id", endpoint -> change.configure(endpoint, options, userLabels)),
-                true));
+            settled
+                .apply(options == null ? Set.of() : options.keySet())
+                .thenCompose(
+                    done ->
+                        onChange(
+                            id,
+                            ofOwn("id", one -> change.configure(one, options, userLabels)),
+                            true)));
   }
 
   @Override
@@ -185,15 +215,22 @@ final class EndpointRequestProxy implements Endpoints {
   /**
    * Sets options of an endpoint of any source as {@link #configure} does; it waits for the build
    * where it is synchronous.
+   *
+   * @param options returns them when the endpoint's other requests before have ended
    */
   CompletableFuture<EndpointSnapshot> override(
-      int id, Map<String, String> options, boolean isSynchronous) {
+      int id, Function<Endpoint, Map<String, String>> options, boolean isSynchronous) {
     return ask(
         () ->
             onChange(
                 EndpointIdentifier.local(id),
-                endpoint -> change.configure(endpoint, options, null),
+                endpoint -> change.configure(endpoint, options.apply(endpoint), null),
                 isSynchronous));
+  }
+
+  /** Stores an endpoint of any source that the store does not hold as it is. */
+  CompletableFuture<Void> save(int id) {
+    return ask(() -> operations.onPresent(EndpointIdentifier.local(id), change::save));
   }
 
   private record Changed(Endpoint endpoint, Applied change) {}

@@ -9,12 +9,13 @@ import agent.endpoint.state.EndpointRecord;
 import agent.endpoint.state.EndpointRegistry;
 import agent.endpoint.state.EndpointState;
 import agent.types.Refusal;
-import java.util.Arrays;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
-import java.util.function.IntFunction;
+import java.util.function.Function;
 
 /**
  * Sets options on all endpoints, a few at a time, so that other requests pass. An endpoint that was
@@ -39,7 +40,27 @@ record OptionOverride(
    * @param options option name to value
    */
   Run begin(EndpointOptions defaults, Map<String, String> options) {
-    return new Run(defaults.toMap(), options);
+    return new Run(defaults, options);
+  }
+
+  /** Stores each endpoint that the store does not hold with its present values of options. */
+  CompletableFuture<Void> store(Set<String> names) {
+    return new Pass(ids(), endpoint -> store(endpoint, names), false).begun();
+  }
+
+  private CompletableFuture<?> store(Endpoint endpoint, Set<String> names) {
+    final EndpointRecord stored = endpoint.storedRecord();
+    return stored == null
+            || only(names, stored.configuration().options())
+                .equals(only(names, endpoint.record().configuration().options()))
+        ? null
+        : endpoints.save(endpoint.id());
+  }
+
+  private static Map<String, String> only(Set<String> names, Map<String, String> options) {
+    final Map<String, String> values = new LinkedHashMap<>(options);
+    values.keySet().retainAll(names);
+    return values;
   }
 
   /** Returns the ids, ascending, of the endpoints that exist or are being stored. */
@@ -49,20 +70,19 @@ record OptionOverride(
 
   /** One change of the options of all endpoints, and its undoing. */
   final class Run {
-    private final Map<String, String> defaults;
+    private final EndpointOptions defaults;
     private final Map<String, String> options;
     private final int[] present = ids();
-    private final Map<Integer, Map<String, String>> former = new HashMap<>();
 
-    private Run(Map<String, String> defaults, Map<String, String> options) {
+    /** The endpoints that were there before the change. */
+    private final Set<Endpoint> old = new HashSet<>(registry.all());
+
+    /** The values before the change of those that were reached and had others. */
+    private final Map<Endpoint, Map<String, String>> former = new HashMap<>();
+
+    private Run(EndpointOptions defaults, Map<String, String> options) {
       this.defaults = defaults;
       this.options = options;
-    }
-
-    private Map<String, String> ofOptions(Map<String, String> all) {
-      final Map<String, String> values = new LinkedHashMap<>(all);
-      values.keySet().retainAll(options.keySet());
-      return values;
     }
 
     /**
@@ -72,105 +92,138 @@ record OptionOverride(
     CompletableFuture<Void> set() {
       return options.isEmpty()
           ? CompletableFuture.completedFuture(null)
-          : begun(new Pass(present, id -> options, true));
+          : new Pass(present, this::setOn, true).begun();
+    }
+
+    private CompletableFuture<?> setOn(Endpoint endpoint) {
+      old.add(endpoint);
+      if (!isChangeable(endpoint) || options.equals(valuesOf(endpoint))) {
+        return null;
+      }
+      return override(
+          endpoint,
+          present -> {
+            former.put(present, valuesOf(present));
+            return options;
+          });
     }
 
     /** Sets the former options; endpoints that came meanwhile get the former defaults. */
     CompletableFuture<Void> undo() {
       return options.isEmpty()
           ? CompletableFuture.completedFuture(null)
-          : begun(new Pass(ids(), this::former, false));
+          : new Pass(ids(), this::undoOn, false).begun();
     }
 
-    /** Returns the options before the change; null for an endpoint that was not reached. */
-    private Map<String, String> former(int id) {
-      final boolean isNew = Arrays.binarySearch(present, id) < 0;
-      return isNew ? ofOptions(defaults) : former.get(id);
+    private CompletableFuture<?> undoOn(Endpoint endpoint) {
+      final Map<String, String> values = former(endpoint);
+      return values == null || !isChangeable(endpoint) || values.equals(valuesOf(endpoint))
+          ? null
+          : override(endpoint, present -> values);
     }
 
-    private CompletableFuture<Void> begun(Pass pass) {
-      conductor.beginHere(pass);
-      return pass.done;
+    /** Returns the options before the change; null for an endpoint that was not changed. */
+    private Map<String, String> former(Endpoint endpoint) {
+      return old.contains(endpoint)
+          ? former.get(endpoint)
+          : only(
+              options.keySet(),
+              defaults.forWorkload(endpoint.record().configuration().datapath()).toMap());
     }
 
-    /** Changes one endpoint after the other, several at a time. */
-    private final class Pass implements Work {
-      private final int[] ids;
-      private final IntFunction<Map<String, String>> wanted;
-      private final boolean isSetting;
-      private final CompletableFuture<Void> done = new CompletableFuture<>();
-      private int next;
-      private int active;
-      private RuntimeException failure;
+    private Map<String, String> valuesOf(Endpoint endpoint) {
+      return only(options.keySet(), endpoint.options().toMap());
+    }
+  }
 
-      Pass(int[] ids, IntFunction<Map<String, String>> wanted, boolean isSetting) {
-        this.ids = ids;
-        this.wanted = wanted;
-        this.isSetting = isSetting;
-      }
+  private static boolean isChangeable(Endpoint endpoint) {
+    return endpoint.isLive() && !endpoint.is(EndpointState.INVALID);
+  }
 
-      @Override
-      public Progress step() {
-        final int first = next;
-        while (mayGoOn() && next - first < ENDPOINTS_PER_STEP) {
-          visit(ids[next++]);
-        }
-        if (next > first) {
-          return Progress.WORKED;
-        }
-        if (active > 0 || mayFollow()) {
-          return Progress.WAITING;
-        }
-        if (failure == null) {
-          done.complete(null);
-        } else {
-          done.completeExceptionally(failure);
-        }
-        return Progress.DONE;
-      }
+  private CompletableFuture<?> override(
+      Endpoint endpoint, Function<Endpoint, Map<String, String>> values) {
+    return endpoints.override(endpoint.id(), values, !endpoint.is(EndpointState.NOT_READY));
+  }
 
-      private boolean mayFollow() {
-        return next < ids.length && (failure == null || !isSetting);
-      }
+  /** Begins an operation on one endpoint after the other, several at a time. */
+  private final class Pass implements Work {
+    private final int[] ids;
+    private final Function<Endpoint, CompletableFuture<?>> operation;
+    private final boolean endsAtFailure;
+    private final CompletableFuture<Void> done = new CompletableFuture<>();
+    private int next;
+    private int active;
+    private RuntimeException failure;
 
-      private boolean mayGoOn() {
-        return mayFollow() && active < MAX_ACTIVE && !isBeingStored(ids[next]);
-      }
+    /**
+     * Creates a pass; {@link #begun} follows.
+     *
+     * @param operation returns null for an endpoint that needs none
+     * @param endsAtFailure whether none begins after the first failure
+     */
+    Pass(int[] ids, Function<Endpoint, CompletableFuture<?>> operation, boolean endsAtFailure) {
+      this.ids = ids;
+      this.operation = operation;
+      this.endsAtFailure = endsAtFailure;
+    }
 
-      /** Such an endpoint has the defaults before the change, and can be changed when it exists. */
-      private boolean isBeingStored(int id) {
-        return registry.find(id) == null && registry.isTaken(id);
-      }
+    CompletableFuture<Void> begun() {
+      conductor.beginHere(this);
+      return done;
+    }
 
-      private void visit(int id) {
-        final Endpoint endpoint = registry.find(id);
-        if (endpoint == null || !endpoint.isLive() || endpoint.is(EndpointState.INVALID)) {
-          return;
-        }
-        final Map<String, String> now = ofOptions(endpoint.options().toMap());
-        final Map<String, String> values = wanted.apply(id);
-        if (isSetting) {
-          former.put(id, now);
-        }
-        if (values != null && !values.equals(now)) {
-          active++;
-          endpoints
-              .override(id, values, !endpoint.is(EndpointState.NOT_READY))
-              .whenComplete((changed, cause) -> ended(id, cause));
-        }
+    @Override
+    public Progress step() {
+      final int first = next;
+      while (mayGoOn() && next - first < ENDPOINTS_PER_STEP) {
+        visit(ids[next++]);
       }
+      if (next > first) {
+        return Progress.WORKED;
+      }
+      if (active > 0 || mayFollow()) {
+        return Progress.WAITING;
+      }
+      if (failure == null) {
+        done.complete(null);
+      } else {
+        done.completeExceptionally(failure);
+      }
+      return Progress.DONE;
+    }
 
-      private void ended(int id, Throwable cause) {
-        active--;
-        if (cause != null && failure == null) {
-          failure = named(id, Answers.unwrapped(cause));
-        }
-      }
+    private boolean mayFollow() {
+      return next < ids.length && (failure == null || !endsAtFailure);
+    }
 
-      @Override
-      public void failed(RuntimeException cause) {
-        done.completeExceptionally(cause);
+    private boolean mayGoOn() {
+      return mayFollow() && active < MAX_ACTIVE && !isBeingStored(ids[next]);
+    }
+
+    /** Such an endpoint has the defaults before the change, and can be changed when it exists. */
+    private boolean isBeingStored(int id) {
+      return registry.find(id) == null && registry.isTaken(id);
+    }
+
+    private void visit(int id) {
+      final Endpoint endpoint = registry.find(id);
+      final CompletableFuture<?> begun = endpoint == null ? null : operation.apply(endpoint);
+      if (begun != null) {
+        active++;
+        begun.whenComplete((result, cause) -> ended(id, cause));
       }
+    }
+
+    private void ended(int id, Throwable cause) {
+      active--;
+      if (cause != null && failure == null) {
+        failure = named(id, Answers.unwrapped(cause));
+      }
+    }
+
+    @Override
+    public void failed(RuntimeException cause) {
+      done.completeExceptionally(cause);
     }
 
     /** Returns null for the failure of an endpoint that is gone, or goes: it needs no options. */

@@ -26,17 +26,18 @@ final class ConfigurationCodec implements Codec<List<ChangedValue>> {
     out.member("name", change.name(), DocumentWriter::text);
     out.member("value", change.value(), DocumentWriter::text);
     out.member("startValue", change.startValue(), DocumentWriter::text);
+    if (change.isBeingSet()) { // a release before 0.10 does not read it
+      out.member("isBeingSet", true, DocumentWriter::bool);
+    }
     out.endObject();
   }
 
   private static ChangedValue readChange(DocumentReader in) throws DamagedStateException {
     in.beginObject();
-    final ChangedValue change =
-        new ChangedValue(
-            in.member("name", DocumentReader::text),
-            in.member("value", DocumentReader::text),
-            in.member("startValue", DocumentReader::text));
-    in.endObject();
-    return change;
+    return new ChangedValue(
+        in.member("name", DocumentReader::text),
+        in.member("value", DocumentReader::text),
+        in.member("startValue", DocumentReader::text),
+        Boolean.TRUE.equals(in.lastMember("isBeingSet", DocumentReader::bool)));
   }
 }

@@ -139,6 +139,22 @@ class DomainFilesTest {
     assertEquals(changes, reopened().configurationStore().load());
   }
 
+  /** The member is there for as long as it says something: former releases do not read it. */
+  @Test
+  void shouldKeepThatAnOptionIsBeingSetOnAllEndpoints() throws Exception {
+    final List<ChangedValue> changes =
+        List.of(
+            new ChangedValue("Debug", "Enabled", "Disabled", true),
+            new ChangedValue("Conntrack", "Disabled", "Enabled", false));
+    state.configurationStore().save(changes);
+    assertEquals(
+        "{\"changes\":[{\"name\":\"Debug\",\"value\":\"Enabled\",\"startValue\":\"Disabled\","
+            + "\"isBeingSet\":true},"
+            + "{\"name\":\"Conntrack\",\"value\":\"Disabled\",\"startValue\":\"Enabled\"}]}",
+        Files.readAllLines(directory.resolve("configuration/daemon.json")).get(1));
+    assertEquals(changes, reopened().configurationStore().load());
+  }
+
   @Test
   void shouldKeepTheNodesRanges() {
     final NodeRecord node =

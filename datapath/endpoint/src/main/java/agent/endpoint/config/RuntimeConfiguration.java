@@ -1,12 +1,15 @@
 package agent.endpoint.config;
 
 import agent.endpoint.config.RuntimeOptionsStore.ChangedValue;
+import agent.endpoint.state.EndpointOptions;
 import agent.types.OperationException;
 import agent.types.Refusal;
 import agent.types.UnreadableStateException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.stream.Collectors;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
@@ -24,16 +27,19 @@ public final class RuntimeConfiguration {
   private final boolean isUnreadable;
   private volatile RuntimeOptions wanted;
   private volatile RuntimeOptions realized;
+  private volatile Set<String> beingSet;
 
   private RuntimeConfiguration(
       RuntimeOptions started,
       RuntimeOptions wanted,
+      Set<String> beingSet,
       RuntimeOptionsStore store,
       boolean isUnreadable) {
     this.isUnreadable = isUnreadable;
     this.started = started;
     this.wanted = wanted;
     this.realized = wanted;
+    this.beingSet = beingSet;
     this.store = store;
   }
 
@@ -51,21 +57,35 @@ public final class RuntimeConfiguration {
       stored = store.load();
     } catch (UnreadableStateException failure) {
       LOGGER.error("{}", failure.getMessage());
-      return new RuntimeConfiguration(started, started.strictest(), store, true);
+      return new RuntimeConfiguration(started, started.strictest(), Set.of(), store, true);
     }
     RuntimeOptions restored = started;
     for (final ChangedValue change : stored) {
       restored = restored(restored, started, change);
     }
     final RuntimeConfiguration configuration =
-        new RuntimeConfiguration(started, restored, store, false);
+        new RuntimeConfiguration(started, restored, beingSet(stored), store, false);
     configuration.forgetOthersThan(stored);
+    if (!configuration.beingSet.isEmpty()) {
+      LOGGER.info(
+          "configuration: {} set on all endpoints: the agent ended during a change of them",
+          configuration.beingSet);
+    }
     return configuration;
+  }
+
+  /** Also one that the start options replace: some endpoints have it. */
+  private static Set<String> beingSet(List<ChangedValue> stored) {
+    return stored.stream()
+        .filter(ChangedValue::isBeingSet)
+        .map(ChangedValue::name)
+        .filter(EndpointOptions.defaults().toMap()::containsKey)
+        .collect(Collectors.toUnmodifiableSet());
   }
 
   /** A change that was left out now must not come back with a later start. */
   private void forgetOthersThan(List<ChangedValue> stored) {
-    final List<ChangedValue> present = changes(wanted);
+    final List<ChangedValue> present = changes(wanted, beingSet);
     if (!present.equals(stored)) {
       try {
         store.save(present);
@@ -124,9 +144,21 @@ public final class RuntimeConfiguration {
     return enforcement == null ? changed : changed.enforcing(enforcement);
   }
 
-  /** Stores what is to be asked for; {@link #want} follows. Any thread may call. */
-  public void store(RuntimeOptions options) {
-    store.save(changes(options));
+  /**
+   * Returns the names of the options that not all endpoints may have as they are asked for: where
+   * this run ends now, the next one sets these on all.
+   */
+  public Set<String> beingSet() {
+    return beingSet;
+  }
+
+  /**
+   * Stores what is to be asked for; {@link #want} and {@link #setting} follow. Any thread may call.
+   *
+   * @param setting the names of the options that all endpoints get, also if this run ends before
+   */
+  public void store(RuntimeOptions options, Set<String> setting) {
+    store.save(changes(options, setting));
   }
 
   /** Sets what is asked for from now on. */
@@ -134,20 +166,26 @@ public final class RuntimeConfiguration {
     wanted = options;
   }
 
+  /** Sets the names of the options that are stored as being set on all endpoints. */
+  public void setting(Set<String> names) {
+    beingSet = Set.copyOf(names);
+  }
+
   /** Marks the requested configuration as realized. */
   public void realize() {
     realized = wanted;
   }
 
-  private List<ChangedValue> changes(RuntimeOptions options) {
+  private List<ChangedValue> changes(RuntimeOptions options, Set<String> setting) {
     final Map<String, String> before = started.values();
     final List<ChangedValue> changes = new ArrayList<>();
     options
         .values()
         .forEach(
             (name, value) -> {
-              if (!value.equals(before.get(name))) {
-                changes.add(new ChangedValue(name, value, before.get(name)));
+              final boolean isBeingSet = setting.contains(name);
+              if (isBeingSet || !value.equals(before.get(name))) {
+                changes.add(new ChangedValue(name, value, before.get(name), isBeingSet));
               }
             });
     return changes;

@@ -13,8 +13,14 @@ public interface RuntimeOptionsStore {
    * @param name its name
    * @param value the value since the change
    * @param startValue the value that the daemon was started with
+   * @param isBeingSet whether it may not be on all endpoints yet; the next run then sets it on all
    */
-  record ChangedValue(String name, String value, String startValue) {}
+  record ChangedValue(String name, String value, String startValue, boolean isBeingSet) {
+    /** Creates one that all endpoints have. */
+    public ChangedValue(String name, String value, String startValue) {
+      this(name, value, startValue, false);
+    }
+  }
 
   /**
    * Returns the changes that were saved last; none where there are none.

@@ -96,6 +96,13 @@ public final class EndpointChange {
     return apply(endpoint, after, options != null, Commit.BY_BUILD);
   }
 
+  /** Stores the record of an endpoint that the store does not hold as it is. */
+  public CompletableFuture<Void> save(Endpoint endpoint) {
+    return endpoint.isLive() && !endpoint.isStored()
+        ? written(endpoint, endpoint.record(), false)
+        : CompletableFuture.completedFuture(null);
+  }
+
   /** Applies PATCH of the user labels. */
   public CompletableFuture<Applied> relabel(Endpoint endpoint, List<String> user) {
     checkMutable(endpoint);

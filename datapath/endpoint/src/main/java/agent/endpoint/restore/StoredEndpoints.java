@@ -20,6 +20,7 @@ import agent.ipcache.Ipcache;
 import agent.node.Devices;
 import agent.types.IpAddress;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -48,6 +49,8 @@ public final class StoredEndpoints {
    *
    * @param labelFilter the filter of identity-relevant labels
    * @param options the options of a new endpoint
+   * @param beingSet the names of those that all endpoints get: the previous run ended while it set
+   *     them
    * @param keepsOptions whether endpoints keep their own options; if not, they get those of a new
    *     one
    * @param keepsConntrack whether they keep whether they track connections, at least: what they
@@ -56,6 +59,7 @@ public final class StoredEndpoints {
   public record Defaults(
       LabelFilter labelFilter,
       EndpointOptions options,
+      Set<String> beingSet,
       boolean keepsOptions,
       boolean keepsConntrack) {}
 
@@ -175,8 +179,8 @@ public final class StoredEndpoints {
   }
 
   /**
-   * Replaces options that are not to be kept, and invalid ones so that the endpoint still enforces
-   * its policy, by those of a new endpoint.
+   * Replaces options that are not to be kept, those that were being set on all endpoints, and
+   * invalid ones so that the endpoint still enforces its policy, by those of a new endpoint.
    */
   private EndpointRecord withOptions(EndpointRecord stored, List<String> errors) {
     if (!defaults.keepsOptions()) {
@@ -184,11 +188,19 @@ public final class StoredEndpoints {
     }
     try {
       EndpointOptions.defaults().with(stored.configuration().options());
-      return stored;
+      return withOptionsBeingSet(stored);
     } catch (RuntimeException failure) {
       errors.add("endpoint " + stored.id() + " has the default options: " + failure.getMessage());
       return withDefaultOptions(stored);
     }
+  }
+
+  private EndpointRecord withOptionsBeingSet(EndpointRecord stored) {
+    final DatapathConfiguration wiring = stored.configuration().datapath();
+    final Map<String, String> options = new LinkedHashMap<>(stored.configuration().options());
+    final Map<String, String> wanted = defaults.options().forWorkload(wiring).toMap();
+    defaults.beingSet().forEach(name -> options.put(name, wanted.get(name)));
+    return stored.withConfiguration(new EndpointRecord.Configuration(options, wiring));
   }
 
   private EndpointRecord withDefaultOptions(EndpointRecord stored) {
