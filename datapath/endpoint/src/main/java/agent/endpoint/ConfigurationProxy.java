@@ -170,7 +170,9 @@ final class ConfigurationProxy implements DaemonConfiguration {
   private CompletableFuture<Void> enforce(EnforcementMode mode) {
     return engine.mode() == mode
         ? CompletableFuture.completedFuture(null)
-        : realization.realize(() -> engine.enforce(mode));
+        : realization
+            .commit(() -> engine.beginEnforcing(mode))
+            .thenCompose(commits -> realization.realize(commits.getFirst().update()));
   }
 
   private CompletableFuture<Void> realized(RuntimeOptions after) {

@@ -32,28 +32,36 @@ final class EnforcedResolution {
       PolicyResolver.PeerPorts ports,
       RulesHold hold,
       PolicyContext context) {
+    this(selectors, ports, hold, context.allowLocalhost(), context.mapCapacity(), context.mode());
+  }
+
+  private EnforcedResolution(
+      SelectorCache selectors,
+      PolicyResolver.PeerPorts ports,
+      RulesHold hold,
+      AllowLocalhost allowLocalhost,
+      int mapCapacity,
+      EnforcementMode mode) {
     this.selectors = selectors;
     this.ports = ports;
     this.hold = hold;
-    allowLocalhost = context.allowLocalhost();
-    mapCapacity = context.mapCapacity();
-    mode = context.mode();
+    this.allowLocalhost = allowLocalhost;
+    this.mapCapacity = mapCapacity;
+    this.mode = mode;
+  }
+
+  /** Returns what resolves the same as another mode enforces it. */
+  EnforcedResolution in(EnforcementMode other) {
+    return new EnforcedResolution(selectors, ports, hold, allowLocalhost, mapCapacity, other);
   }
 
   EnforcementMode mode() {
     return mode;
   }
 
-  /** Changes the mode, unless the check with the new mode fails. */
-  void change(EnforcementMode next, Runnable check) {
-    final EnforcementMode before = mode;
+  /** Changes the mode. */
+  void enforce(EnforcementMode next) {
     mode = next;
-    try {
-      check.run();
-    } catch (RuntimeException e) {
-      mode = before;
-      throw e;
-    }
   }
 
   /** Whether endpoints are closed because the rules cannot be read. */

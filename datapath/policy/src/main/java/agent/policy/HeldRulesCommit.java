@@ -12,7 +12,7 @@ import java.util.concurrent.CompletableFuture;
  * hold, in bounded steps. Where it is refused or cannot be stored, a step throws, and the hold
  * stands. For the engine's thread, under its lock.
  */
-final class HeldRulesCommit implements IdentityFollower {
+final class HeldRulesCommit implements EngineCommit {
   private final RuleChange.Parts engine;
   private final RulesHold hold;
   private final PolicyRepository before;

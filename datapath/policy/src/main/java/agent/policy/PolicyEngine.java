@@ -57,7 +57,7 @@ public final class PolicyEngine {
   private final CurrentRules current;
   private final RuleChange.Parts parts;
   private final HeldEvents heldEvents = new HeldEvents();
-  private IdentityFollower committing;
+  private EngineCommit committing;
 
   private PolicyEngine(PolicyContext context, StoredPolicy stored) {
     final PolicyState state = stored.state();
@@ -230,9 +230,9 @@ public final class PolicyEngine {
   }
 
   private final class Committing implements PolicyCommitting {
-    private final IdentityFollower commit;
+    private final EngineCommit commit;
 
-    Committing(IdentityFollower commit) {
+    Committing(EngineCommit commit) {
       this.commit = commit;
     }
 
@@ -240,13 +240,14 @@ public final class PolicyEngine {
     public Work.Progress step() {
       synchronized (PolicyEngine.this) {
         committing = commit;
-        Work.Progress progress = Work.Progress.DONE; // also where the step throws
+        boolean isEnded = true;
         try {
-          progress = commit.step();
+          final Work.Progress progress = commit.step();
+          isEnded = progress == Work.Progress.DONE;
+          return progress;
         } finally {
-          committing = progress == Work.Progress.DONE ? null : commit;
+          committing = isEnded ? null : commit;
         }
-        return progress;
       }
     }
 
@@ -415,14 +416,16 @@ public final class PolicyEngine {
   }
 
   /**
-   * Changes when policy is enforced, and returns the changes to carry out. Where a policy map would
-   * overflow, it throws Refusal EXHAUSTED and nothing has changed.
+   * Begins to change when policy is enforced. No other change of the engine begins before the last
+   * step. Where a policy map would overflow, a step throws Refusal EXHAUSTED and nothing has
+   * changed.
+   *
+   * @return the commit that has one part, with the writes to carry out and no results
+   * @throws OperationException where {@link #isHeld()}
    */
-  public synchronized PolicyUpdate enforce(EnforcementMode next) {
+  public synchronized PolicyCommitting beginEnforcing(EnforcementMode next) {
     hold.refuse();
-    resolution.change(next, () -> subjects.ids().forEach(id -> changes.resolve(id, current.now())));
-    changes.mark(subjects.ids());
-    return settle().ofSameRules();
+    return new Committing(new EnforcementChange(parts, resolution, next));
   }
 
   /** Logs the reasons of every policy that is set from now on, or stops; for any thread. */

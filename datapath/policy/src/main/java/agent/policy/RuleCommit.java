@@ -18,7 +18,7 @@ import java.util.concurrent.CompletableFuture;
  * all cannot be enforced, parts of them are committed one after the other. For the engine's thread,
  * under its lock.
  */
-final class RuleCommit implements IdentityFollower {
+final class RuleCommit implements EngineCommit {
   private final RuleChange.Parts engine;
   private final Deque<List<PolicyChange>> parts = new ArrayDeque<>();
   private final List<PolicyCommit> commits = new ArrayList<>();

@@ -79,14 +79,8 @@ final class SubjectChanges {
   private ResolvedPolicy resolve(
       int endpointId, PolicySubjects.Subject subject, IntHashSet peers, PolicyRepository rules) {
     return peers == EVERY
-        ? resolve(endpointId, rules)
+        ? resolution.fitting(endpointId, subject.identity(), subject.ports(), rules)
         : resolution.fitting(endpointId, subject, peers, rules);
-  }
-
-  /** Returns the policy of an endpoint with these rules; refused where its map cannot hold it. */
-  ResolvedPolicy resolve(int endpointId, PolicyRepository rules) {
-    final PolicySubjects.Subject subject = subjects.get(endpointId);
-    return resolution.fitting(endpointId, subject.identity(), subject.ports(), rules);
   }
 
   /**
@@ -108,9 +102,17 @@ final class SubjectChanges {
    * @param bridgeOrNull the policy that it has before
    */
   PreparedPolicy prepare(int endpoint, PolicyRepository rules, PreparedPolicy bridgeOrNull) {
+    final PolicySubjects.Subject subject = subjects.get(endpoint);
     return PreparedPolicy.of(
-        bridgeOrNull == null ? subjects.get(endpoint).policy() : bridgeOrNull.policy(),
-        resolve(endpoint, rules));
+        bridgeOrNull == null ? subject.policy() : bridgeOrNull.policy(),
+        resolution.fitting(endpoint, subject.identity(), subject.ports(), rules));
+  }
+
+  /** Resolves an endpoint in another way; refused where its map cannot hold that. */
+  PreparedPolicy prepare(int endpoint, PolicyRepository rules, EnforcedResolution otherwise) {
+    final PolicySubjects.Subject subject = subjects.get(endpoint);
+    return PreparedPolicy.of(
+        subject.policy(), otherwise.fitting(endpoint, subject.identity(), subject.ports(), rules));
   }
 
   /** Returns what resolves the marked endpoints, one a step. */

@@ -1,6 +1,7 @@
 package agent.policy;
 
 import agent.policy.repository.Replacement;
+import agent.policy.resolve.EnforcementMode;
 import agent.policy.spec.RuleSpec;
 import java.util.List;
 import java.util.Optional;
@@ -33,6 +34,11 @@ public final class Changes {
       throw commit.results().getFirst().refusal();
     }
     return publish(engine, commit.update());
+  }
+
+  /** Changes when policy is enforced; returns the writes. */
+  static PolicyUpdate enforce(PolicyEngine engine, EnforcementMode mode) {
+    return engine.beginEnforcing(mode).complete().getFirst().update();
   }
 
   /** Undoes the last commit; empty where that cannot be done. */

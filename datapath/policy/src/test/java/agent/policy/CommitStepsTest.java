@@ -13,14 +13,17 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.conductor.Work.Progress;
+import agent.datapath.spec.PolicyEntry;
 import agent.identity.Identity;
 import agent.identity.LabelSet;
 import agent.identity.LocalIdentityAllocator;
 import agent.policy.repository.PolicyState;
 import agent.policy.repository.Replacement;
+import agent.policy.resolve.EnforcementMode;
 import agent.policy.spec.NamedPort;
 import agent.policy.spec.RuleSpec;
 import agent.types.OperationException;
+import agent.types.Refusal;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -109,6 +112,58 @@ class CommitStepsTest {
       assertFalse(allows(before), "after step " + steps);
       store.save(new PolicyState(1, List.of(), List.of()));
     }
+  }
+
+  /** The same while it changes when policy is enforced. */
+  @Test
+  void shouldFollowAnIdentityBetweenAnyTwoStepsOfAChangeOfTheMode() {
+    for (int steps = 1; steps < MOST_STEPS; steps++) {
+      open();
+      engine.endpointSet(2, identity("app=other"), List.of());
+      assertTrue(run(begin(), MOST_STEPS));
+      Changes.enforce(engine, EnforcementMode.NEVER);
+      final Identity before = identity("app=db");
+      final PolicyCommitting change = engine.beginEnforcing(EnforcementMode.DEFAULT);
+      if (run(change, steps)) {
+        assertTrue(steps > 2, "steps: " + steps);
+        return;
+      }
+      identities.release(before.id()).join();
+      final Identity db =
+          identities.acquire(LabelSet.parse("labels", List.of("app=db", "n=" + steps))).join();
+      assertTrue(run(change, MOST_STEPS));
+      engine.refresh();
+      assertTrue(allows(db), "after step " + steps);
+      assertFalse(allows(before), "after step " + steps);
+      store.save(new PolicyState(1, List.of(), List.of()));
+    }
+  }
+
+  /** The endpoint whose policy overflows comes last. */
+  @Test
+  void shouldHaveTheFormerModeWhereAStepIsRefused() {
+    identities = new LocalIdentityAllocator();
+    engine =
+        PolicyEngine.open(
+            new PolicyContext()
+                .identities(identities)
+                .mapCapacity(2)
+                .mode(EnforcementMode.NEVER)
+                .conclude());
+    engine.endpointSet(1, identity("app=other"), List.of());
+    engine.endpointSet(2, identity("app=web"), List.of());
+    assertTrue(run(begin(), MOST_STEPS));
+    identity("app=db");
+    engine.refresh();
+    final List<PolicyEntry> before = engine.policyOf(2).orElseThrow().entries();
+    final PolicyCommitting change = engine.beginEnforcing(EnforcementMode.DEFAULT);
+    final Refusal refusal = assertThrows(Refusal.class, () -> run(change, MOST_STEPS));
+    assertEquals(Refusal.Kind.EXHAUSTED, refusal.kind());
+    assertEquals(EnforcementMode.NEVER, engine.mode());
+    assertEquals(before, engine.policyOf(2).orElseThrow().entries());
+    identity("app=later");
+    assertEquals(List.of(), engine.refresh().endpoints(), "nothing is left of it");
+    assertEquals(2, Changes.enforce(engine, EnforcementMode.ALWAYS).endpoints().size());
   }
 
   @Test

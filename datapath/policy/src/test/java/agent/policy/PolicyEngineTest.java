@@ -534,7 +534,7 @@ class PolicyEngineTest {
             () -> add(held, List.of(good), false),
             () -> delete(held, List.of("any:name=x")),
             () -> held.snapshot(List.of("any:name=x")),
-            () -> held.enforce(EnforcementMode.ALWAYS),
+            () -> Changes.enforce(held, EnforcementMode.ALWAYS),
             () -> held.trace(new PolicyQuery(LabelSet.EMPTY, LabelSet.EMPTY, List.of(), false)))) {
       assertEquals(why, assertThrows(OperationException.class, call).getMessage());
     }
@@ -682,13 +682,13 @@ class PolicyEngineTest {
     engine.endpointSet(1, web, List.of());
     engine.endpointSet(2, db, List.of());
     assertEquals(List.of(OPEN_IN, OPEN_OUT), entries(1));
-    final PolicyUpdate closed = engine.enforce(EnforcementMode.ALWAYS);
+    final PolicyUpdate closed = Changes.enforce(engine, EnforcementMode.ALWAYS);
     assertEquals(
         List.of(1, 2),
         closed.endpoints().stream().map(PolicyUpdate.EndpointPolicyChange::endpointId).toList());
     assertEquals(EnforcementMode.ALWAYS, engine.mode());
     assertFalse(entries(1).contains(OPEN_IN) || entries(2).contains(OPEN_OUT));
-    engine.enforce(EnforcementMode.NEVER);
+    Changes.enforce(engine, EnforcementMode.NEVER);
     assertEquals(List.of(OPEN_IN, OPEN_OUT), entries(2));
   }
 }

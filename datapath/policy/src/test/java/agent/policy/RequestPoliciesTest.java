@@ -145,9 +145,9 @@ class RequestPoliciesTest {
     assertTrue(allows(webToShop(), "PUT"), "another rule opens the port");
     Changes.publish(engine, Changes.undo(engine, revision).orElseThrow());
     assertFalse(allows(webToShop(), "PUT"));
-    Changes.publish(engine, engine.enforce(EnforcementMode.NEVER));
+    Changes.publish(engine, Changes.enforce(engine, EnforcementMode.NEVER));
     assertTrue(allows(webToShop(), "PUT"));
-    Changes.publish(engine, engine.enforce(EnforcementMode.DEFAULT));
+    Changes.publish(engine, Changes.enforce(engine, EnforcementMode.DEFAULT));
     assertFalse(allows(webToShop(), "PUT"));
     delete(engine, List.of("n=get"));
     assertTrue(allows(webToShop(), "PUT"));
