@@ -157,10 +157,12 @@ class DaemonConfigurationTest {
   void shouldNotFailForAnEndpointThatIsDeletedBeforeItsTurn(boolean isFinished) {
     twoEndpoints();
     rig.datapath.holds = call -> call.equals("attach 2");
-    rig.conductor
-        .endpoints()
-        .configure(EndpointIdentifier.local(2), Map.of("Debug", "Enabled"), null);
+    final CompletableFuture<?> before =
+        rig.conductor
+            .endpoints()
+            .configure(EndpointIdentifier.local(2), Map.of("DropNotification", "Disabled"), null);
     rig.run();
+    assertFalse(before.isDone(), "the deletion follows it");
     rig.datapath.fails = call -> !isFinished && call.equals("detach 2");
     rig.conductor.endpoints().delete(EndpointIdentifier.local(2));
     rig.run();

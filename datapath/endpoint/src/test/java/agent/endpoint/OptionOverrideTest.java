@@ -26,6 +26,9 @@ class OptionOverrideTest {
   /** So many of them change at a time. */
   private static final int MOST_AT_A_TIME = 4;
 
+  /** So many are looked at in one step. */
+  private static final int MOST_IN_A_STEP = 8;
+
   private final FakeRig agent = new FakeRig();
   private String dropNotification = "Enabled";
 
@@ -124,6 +127,53 @@ class OptionOverrideTest {
     agent.now(second);
     assertEquals(2 * ENDPOINTS, attachments());
     assertEquals(ENDPOINTS, with("TraceNotification", "Enabled").size());
+  }
+
+  @Test
+  void shouldPassOverAnEndpointThatIsDeletedBeforeItsTurn() {
+    agent.datapath.holds = call -> call.startsWith("attach ");
+    final CompletableFuture<Void> set = setOnAll("TraceNotification", "Disabled");
+    agent.run();
+    agent.now(agent.conductor.endpoints().delete(EndpointIdentifier.local(ENDPOINTS / 2)));
+    assertFalse(set.isDone());
+    agent.datapath.holds = call -> false;
+    agent.datapath.answerHeld();
+    agent.now(set);
+    assertEquals(ENDPOINTS - 1, with("TraceNotification", "Disabled").size());
+  }
+
+  /** Passes over all of them twice: to set the options, and to store what is not stored. */
+  @Test
+  void shouldPassOverAFewEndpointsInAStepThatHaveTheOptions() {
+    agent.now(setOnAll("TraceNotification", "Disabled"));
+    agent.datapath.calls.clear();
+    final CompletableFuture<Void> again = setOnAll("TraceNotification", "Disabled");
+    int cycles = 0;
+    while (!again.isDone()) {
+      agent.conductor.agent().doWork();
+      cycles++;
+    }
+    again.join();
+    assertEquals(0, attachments());
+    assertTrue(cycles >= 2 * ENDPOINTS / MOST_IN_A_STEP, cycles + " cycles");
+  }
+
+  @Test
+  void shouldUndoTheChangeOnTheOtherEndpointsWhereItFailsForOne() {
+    final List<String> failing = new ArrayList<>(List.of("attach 20", "attach 2"));
+    agent.datapath.fails =
+        call -> call.equals(failing.isEmpty() ? "" : failing.getFirst()) && failing.remove(call);
+    final String failure =
+        assertThrows(
+                OperationException.class,
+                () -> agent.now(setOnAll("TraceNotification", "Disabled")))
+            .getMessage();
+    assertEquals(
+        "endpoint 20: attach: the kernel refused; rollback incomplete: endpoint 2: attach: the"
+            + " kernel refused",
+        failure);
+    assertEquals(List.of("2"), with("TraceNotification", "Disabled"));
+    assertEquals(ENDPOINTS - 1, with("TraceNotification", "Enabled").size());
   }
 
   /** It was given the options before the change, and does not exist yet when that begins. */
