@@ -1,9 +1,12 @@
 package agent.state;
 
+import agent.types.KeptTexts;
 import jakarta.json.JsonException;
 import jakarta.json.stream.JsonGenerator;
 import jakarta.json.stream.JsonGeneratorFactory;
 import java.io.IOException;
+import java.io.StringWriter;
+import java.io.Writer;
 import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.Map;
@@ -27,9 +30,11 @@ final class DocumentWriter {
   }
 
   private final JsonGenerator json;
+  private final Writer text;
 
-  private DocumentWriter(JsonGenerator json) {
+  private DocumentWriter(JsonGenerator json, Writer text) {
     this.json = json;
+    this.text = text;
   }
 
   /**
@@ -40,12 +45,25 @@ final class DocumentWriter {
    */
   static <T> List<ByteBuffer> write(T document, Value<T> root) throws IOException {
     final Utf8Text text = new Utf8Text(StateFile.MOST_BYTES);
-    try (JsonGenerator json = GENERATORS.createGenerator(text)) {
-      root.write(new DocumentWriter(json), document);
+    try {
+      write(document, root, text);
     } catch (JsonException e) {
       throw e.getCause() instanceof IOException cause ? cause : new IOException(e);
     }
     return text.parts();
+  }
+
+  private static <T> void write(T value, Value<? super T> form, Writer target) {
+    try (JsonGenerator json = GENERATORS.createGenerator(target)) {
+      form.write(new DocumentWriter(json, target), value);
+    }
+  }
+
+  /** Returns the text of a value that is an object or a list, as {@link #keptList} takes it. */
+  static <T> String text(T value, Value<T> form) {
+    final StringWriter target = new StringWriter();
+    write(value, form, target);
+    return target.toString();
   }
 
   void beginObject() {
@@ -108,6 +126,29 @@ final class DocumentWriter {
     for (final T value : values) {
       element.write(this, value);
     }
+    json.writeEnd();
+  }
+
+  /** Writes a list as {@link #list} does, of objects or lists some of whose texts are kept. */
+  <T> void keptList(List<T> values, KeptTexts<T> kept, Value<? super T> element) {
+    json.writeStartArray();
+    json.flush(); // what follows goes past the generator
+    final String[] separator = {""};
+    kept.forEach(
+        values,
+        (value, known) -> {
+          try {
+            text.write(separator[0]);
+            separator[0] = ",";
+            if (known == null) {
+              write(value, element, text);
+            } else {
+              text.write(known);
+            }
+          } catch (IOException e) {
+            throw new JsonException("a list cannot be written", e);
+          }
+        });
     json.writeEnd();
   }
 

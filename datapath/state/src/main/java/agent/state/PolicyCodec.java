@@ -1,14 +1,31 @@
 package agent.state;
 
 import agent.policy.repository.PolicyState;
+import agent.policy.rule.RuleCount;
+import agent.policy.spec.RuleSpec;
+import agent.types.KeptTexts;
 
-/** The codec of {@code policy/rules.json} and {@code policy/rules-copy.json}. */
+/**
+ * The codec of {@code policy/rules.json} and {@code policy/rules-copy.json}. Each change writes all
+ * rules: most are those that it has written before.
+ */
 final class PolicyCodec implements Codec<PolicyState> {
+  private final KeptTexts<RuleSpec> texts = new KeptTexts<>(PolicyCodec::text);
+
+  private static String text(RuleSpec rule) {
+    return RuleCount.of(rule).characters() > KeptTexts.LONGEST
+        ? null
+        : DocumentWriter.text(rule, PolicyRuleCodec::writeRule);
+  }
+
   @Override
   public void write(DocumentWriter out, PolicyState state) {
     out.beginObject();
     out.member("revision", state.revision(), DocumentWriter::longInteger);
-    out.member("rules", state.rules(), (to, rules) -> to.list(rules, PolicyRuleCodec::writeRule));
+    out.member(
+        "rules",
+        state.rules(),
+        (to, rules) -> to.keptList(rules, texts, PolicyRuleCodec::writeRule));
     out.member(
         "cidrIdentities",
         state.cidrIdentities(),

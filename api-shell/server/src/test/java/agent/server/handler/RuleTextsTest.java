@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import agent.contract.WireFormat;
 import agent.contract.policy.RuleModel;
 import agent.policy.spec.RuleSpec;
+import agent.types.KeptTexts;
 import java.io.ByteArrayOutputStream;
 import java.nio.charset.StandardCharsets;
 import java.util.AbstractList;
@@ -63,12 +64,13 @@ class RuleTextsTest {
     check(rules);
     check(List.of());
     check(rules);
+    check(List.of(rules.getFirst(), rules.getFirst(), rules.getLast()));
   }
 
   @Test
   void shouldWriteLongRulesBetweenShortOnes() {
     final List<RuleSpec> rules = new ArrayList<>();
-    for (final int length : new int[] {1, RuleTexts.LONGEST_KEPT, 9, 100_000, 2}) {
+    for (final int length : new int[] {1, KeptTexts.LONGEST, 9, 100_000, 2}) {
       rules.add(rule("x\"\u20ac".repeat(length)));
       rules.add(rule("x".repeat(length)));
     }
