@@ -232,9 +232,11 @@ class EventsKernelTest {
         HeapAllocation.steady(
             reader,
             () -> {
-              final long received = manager.events().received();
-              deny(1000, 1);
-              assertTrue(manager.events().received() > received + 100);
+              final long wanted = manager.events().received() + 100;
+              for (int i = 0; i < 10 && manager.events().received() < wanted; i++) {
+                deny(1000, 1);
+              }
+              assertTrue(manager.events().received() >= wanted);
             });
     assertEquals(0, allocated);
   }
