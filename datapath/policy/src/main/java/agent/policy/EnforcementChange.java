@@ -11,7 +11,6 @@ import java.util.Map;
 import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
 import java.util.concurrent.ConcurrentSkipListMap;
 
 /**
@@ -82,14 +81,7 @@ final class EnforcementChange implements EngineCommit {
   private void endAwaited() {
     final CompletableFuture<Void> ended = awaited;
     awaited = null;
-    if (ended != null) {
-      engine.events().end();
-      try {
-        ended.join();
-      } catch (CompletionException failure) {
-        throw failure.getCause() instanceof RuntimeException cause ? cause : failure;
-      }
-    }
+    engine.events().endBehind(ended);
   }
 
   @Override

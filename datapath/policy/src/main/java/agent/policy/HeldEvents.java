@@ -2,6 +2,8 @@ package agent.policy;
 
 import java.util.ArrayDeque;
 import java.util.Queue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 
 /**
  * Events of identities that wait while policies are resolved beside the engine's thread: what they
@@ -28,6 +30,22 @@ final class HeldEvents {
     isHolding = false;
     while (!events.isEmpty()) {
       events.poll().run();
+    }
+  }
+
+  /**
+   * Does so behind work that has ended, and throws its failure.
+   *
+   * @param work null for none
+   */
+  void endBehind(CompletableFuture<Void> work) {
+    if (work != null) {
+      end();
+      try {
+        work.join();
+      } catch (CompletionException failure) {
+        throw failure.getCause() instanceof RuntimeException cause ? cause : failure;
+      }
     }
   }
 }

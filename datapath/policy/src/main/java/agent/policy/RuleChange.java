@@ -14,7 +14,6 @@ import java.util.Map;
 import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
 import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.function.Function;
 
@@ -144,14 +143,7 @@ final class RuleChange {
   private void endAwaited() {
     final CompletableFuture<Void> ended = awaited;
     awaited = null;
-    if (ended != null) {
-      engine.events().end();
-      try {
-        ended.join();
-      } catch (CompletionException failure) {
-        throw failure.getCause() instanceof RuntimeException cause ? cause : failure;
-      }
-    }
+    engine.events().endBehind(ended);
   }
 
   /** Returns what the next step waits for; null for nothing. */
