@@ -76,9 +76,7 @@ class LockedFieldsTest {
           Map.entry(
               "agent.server.socket.UnixSocketConduit.writeHandler: setWriteReadyHandler",
               "the I/O thread, before it writes"),
-          Map.entry("agent.state.NameJournal.folder: remove", "the folder does not change"),
-          Map.entry("agent.state.PolicyFile.folder: lambda$save$0", "the folder does not change"),
-          Map.entry("agent.state.PolicyFile.folder: save", "the folder does not change"));
+          Map.entry("agent.state.NameJournal.folder: remove", "the folder does not change"));
 
   private static List<LockedFields> classes;
 
