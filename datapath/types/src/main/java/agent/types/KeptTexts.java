@@ -11,7 +11,7 @@ import java.util.function.Function;
  * ones: a short text is kept until a list with others follows that does not have its object.
  * Thread-safe.
  *
- * @param <T> the type of the objects, which are told apart by identity
+ * @param <T> the type of the objects, which are compared by identity
  */
 public final class KeptTexts<T> {
   /** A longer text is not kept. */
