@@ -196,6 +196,9 @@ public final class StoredEndpoints {
   }
 
   private EndpointRecord withOptionsBeingSet(EndpointRecord stored) {
+    if (defaults.beingSet().isEmpty()) {
+      return stored;
+    }
     final DatapathConfiguration wiring = stored.configuration().datapath();
     final Map<String, String> options = new LinkedHashMap<>(stored.configuration().options());
     final Map<String, String> wanted = defaults.options().forWorkload(wiring).toMap();
