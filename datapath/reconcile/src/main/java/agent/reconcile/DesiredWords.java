@@ -44,34 +44,24 @@ public final class DesiredWords {
    * @return the index after the last of them
    */
   public int write(int from, int limit) {
-    final int end = Math.min(array.count(), from + limit);
-    for (int at = from; at < end; at += SLICE) {
-      final int count = Math.min(SLICE, end - at);
-      plan.copy(at, slice, count);
-      for (int i = 0; i < count; i++) {
-        if (array.word(at + i) != slice[i]) {
-          array.word(at + i, slice[i]);
-          comparison.written(at + i);
-        }
-      }
-    }
-    return end;
+    return write(from, limit, false);
   }
 
-  /**
-   * Writes the words of a new array, which holds zeros, from an index on: it is not read.
-   *
-   * @param limit the number of words that are looked at, at most
-   * @return the index after the last of them
-   */
+  /** Writes the words of a new array as {@link #write} does; it holds zeros and is not read. */
   public int fill(int from, int limit) {
+    return write(from, limit, true);
+  }
+
+  private int write(int from, int limit, boolean isNew) {
     final int end = Math.min(array.count(), from + limit);
     for (int at = from; at < end; at += SLICE) {
       final int count = Math.min(SLICE, end - at);
       plan.copy(at, slice, count);
       for (int i = 0; i < count; i++) {
-        if (slice[i] != 0) {
+        final long held = isNew ? 0 : array.word(at + i);
+        if (held != slice[i]) {
           array.word(at + i, slice[i]);
+          comparison.written(at + i);
         }
       }
     }
