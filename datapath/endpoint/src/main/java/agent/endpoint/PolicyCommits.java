@@ -15,7 +15,9 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
+import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
@@ -28,24 +30,33 @@ import org.apache.logging.log4j.Logger;
  * the next one, which is resolved once and synced to the disk once. A change is answered when its
  * group is stored and enforced. A group that the kernel refuses is taken back, and its changes are
  * tried one by one. Runs on the conductor's thread.
+ *
+ * <p>Any thread adds a change. While a commit is in progress, its end finds what was added: the
+ * conductor is not woken for each change of a group.
  */
 final class PolicyCommits {
   private static final Logger LOGGER = LogManager.getLogger(PolicyCommits.class);
   private static final int MOST_TOGETHER = 256;
 
   /**
-   * The time for which a group waits where the one before had several changes: so long its clients
+   * The time for which a group waits where the one before had many changes: so long its clients
    * take to ask for the next ones. Otherwise the first of them would be committed alone.
    */
   private static final long GATHERING_MS = 1;
+
+  /** Clients of so many changes ask for the next ones while one is committed. */
+  private static final int FEW = 4;
 
   private final ConductorAgent conductor;
   private final PolicyEngine engine;
   private final PolicyRealization realization;
   private final HeldEndpoints held;
   private final Consumer<Supplier<CommittedRules>> observer;
+  private final Queue<Waiting> added = new ConcurrentLinkedQueue<>();
   private final Deque<Waiting> waiting = new ArrayDeque<>();
-  private boolean isCommitting;
+
+  /** Read after a change was added, and set to false before what was added is taken. */
+  private volatile boolean isCommitting;
 
   /** A change that is not answered yet; one that is alone shares its group with no other. */
   private record Waiting(
@@ -70,13 +81,38 @@ final class PolicyCommits {
     this.held = held;
   }
 
-  /** Adds a change; the answer completes when it is stored and enforced, or refused. */
-  void add(PolicyChange change, CompletableFuture<PolicySnapshot> answer) {
-    waiting.add(new Waiting(change, answer, false));
-    commitNext();
+  /**
+   * Adds a change; for any thread.
+   *
+   * @return completes when it is stored and enforced, exceptionally where it is refused
+   */
+  CompletableFuture<PolicySnapshot> add(PolicyChange change) {
+    final Waiting one = new Waiting(change, new CompletableFuture<>(), false);
+    added.add(one);
+    if (!isCommitting) {
+      conductor
+          .run(this::commitNext)
+          .exceptionally(
+              refusal -> {
+                if (added.remove(one)) {
+                  one.answer().completeExceptionally(refusal);
+                }
+                return null;
+              });
+    }
+    return one.answer();
+  }
+
+  private void takeAdded() {
+    Waiting one = added.poll();
+    while (one != null) {
+      waiting.add(one);
+      one = added.poll();
+    }
   }
 
   private void commitNext() {
+    takeAdded();
     if (isCommitting || waiting.isEmpty()) {
       return;
     }
@@ -122,6 +158,7 @@ final class PolicyCommits {
 
   /** While the rules are held, only what deletes or replaces all may pass, so each goes alone. */
   private List<Waiting> nextGroup() {
+    takeAdded();
     final List<Waiting> group = new ArrayList<>();
     do {
       group.add(waiting.poll());
@@ -134,7 +171,7 @@ final class PolicyCommits {
   }
 
   private void end(int together) {
-    if (together > 1) {
+    if (together > FEW) {
       CompletableFuture.delayedExecutor(GATHERING_MS, TimeUnit.MILLISECONDS, conductor::run)
           .execute(() -> end(1));
     } else {

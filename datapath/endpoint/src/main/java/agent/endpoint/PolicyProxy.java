@@ -53,15 +53,7 @@ final class PolicyProxy implements PolicyService {
 
   @Override
   public CompletableFuture<PolicySnapshot> change(PolicyChange change) {
-    final CompletableFuture<PolicySnapshot> answer = new CompletableFuture<>();
-    ready
-        .thenCompose(done -> conductor.run(() -> commits.add(change, answer)))
-        .exceptionally(
-            failure -> {
-              answer.completeExceptionally(failure);
-              return null;
-            });
-    return answer;
+    return ready.thenCompose(done -> commits.add(change));
   }
 
   @Override

@@ -25,12 +25,16 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 /** Changes of the rules that wait are stored and enforced together. */
 class PolicyCommitsTest {
   private static final IpAddress CLIENT = IpAddress.parse("10.5.0.10");
+
+  private static final int CHANGES_OF_ANOTHER = 5_000;
 
   private final FakeRig agent = new FakeRig();
   private final List<CompletableFuture<PolicySnapshot>> answers = new ArrayList<>();
@@ -44,6 +48,12 @@ class PolicyCommitsTest {
 
   private void change(RuleSpec rule) {
     answers.add(agent.importing(rule));
+  }
+
+  /** Adds a change that finds nothing that waits: what is added behind it is one group. */
+  private void first(RuleSpec rule) {
+    change(rule);
+    agent.conductor.agent().doWork();
   }
 
   /** Adds a rule that replaces none. */
@@ -74,7 +84,8 @@ class PolicyCommitsTest {
   @Test
   void shouldEnforceWhatWaitsOnceAndAnswerEach() throws InterruptedException {
     final long before = agent.conductor.policy().get(List.of()).revision();
-    for (int i = 0; i < 9; i++) {
+    first(rule(0));
+    for (int i = 1; i < 9; i++) {
       change(rule(i));
     }
     answers.add(agent.conductor.policy().change(PolicyChange.delete(List.of("name=none"))));
@@ -87,7 +98,6 @@ class PolicyCommitsTest {
     final CompletionException refused =
         assertThrows(CompletionException.class, answers.getLast()::join);
     assertEquals(Refusal.Kind.NOT_FOUND, ((Refusal) refused.getCause()).kind());
-    // The first one finds nothing that waits; all others are one group.
     assertEquals(List.of("apply 1 +1 -1", "apply 1 +8 -0"), agent.datapath.calls);
     assertEquals(before + 9, agent.get("1").realizedPolicy().revision());
     change(rule(20));
@@ -126,11 +136,47 @@ class PolicyCommitsTest {
         agent.datapath.allows(1, PolicyDirection.INGRESS, IpAddress.parse("198.51.100.7"), 6, 80));
   }
 
+  /** What waits behind a commit is no command of the thread, which is not woken for it. */
+  @Test
+  void shouldExecuteNoCommandForAChangeBehindACommit() throws InterruptedException {
+    first(rule(0));
+    for (int i = 1; i < 10; i++) {
+      change(rule(i));
+    }
+    assertEquals(1, agent.conductor.agent().doWork(), "the next step of the commit");
+    answerAll();
+    assertEquals(List.of("apply 1 +1 -1", "apply 1 +9 -0"), agent.datapath.calls);
+  }
+
+  /** A change that comes while a commit ends is not forgotten. */
+  @Test
+  void shouldAnswerEachChangeOfAnotherThread() throws Exception {
+    final AtomicBoolean isOver = new AtomicBoolean();
+    final Thread conductor =
+        Thread.ofPlatform()
+            .start(
+                () -> {
+                  while (!isOver.get()) {
+                    agent.conductor.agent().doWork();
+                  }
+                });
+    try {
+      for (int i = 0; i < CHANGES_OF_ANOTHER; i++) {
+        final var none = Replacement.of(false, List.of());
+        final var added = PolicyChange.add(List.of(rule(i % 2)), none);
+        agent.conductor.policy().change(added).get(60, TimeUnit.SECONDS);
+      }
+    } finally {
+      isOver.set(true);
+      conductor.join();
+    }
+  }
+
   /** One that is refused, taken back or changes nothing is none. */
   @Test
   void shouldTellEachCommitThatIsInForceOnce() throws InterruptedException {
     final long before = agent.conductor.policy().get(List.of()).revision();
-    change(rule(0));
+    first(rule(0));
     change(rule(1));
     change(rule(2));
     answerAll();
@@ -152,7 +198,8 @@ class PolicyCommitsTest {
 
   @Test
   void shouldCommitAtMost256ChangesTogether() throws InterruptedException {
-    for (int i = 0; i < 300; i++) {
+    first(rule(0));
+    for (int i = 1; i < 300; i++) {
       change(rule(i));
     }
     answerAll();
@@ -166,7 +213,7 @@ class PolicyCommitsTest {
     agent.create("4", Requests.on("lxc4").labels("group=g", "n=1"));
     agent.create("5", Requests.on("lxc5").labels("group=g", "n=2"));
     agent.datapath.fails = call -> call.startsWith("ipcache +") && call.contains("198.51.100.0/24");
-    change(rule(0));
+    first(rule(0));
     change(named("bad", allowIngressFromCidr("app=web", "198.51.100.0/24", 80)));
     change(rule(1));
     change(named("large", manyPorts("app=web", "group=g")));
