@@ -274,7 +274,7 @@ public final class LibC {
     }
   }
 
-  static int eventFd(MemorySegment state, int initial, int flags) {
+  public static int eventFd(MemorySegment state, int initial, int flags) {
     try {
       return result(
           state, (int) (long) EVENTFD.invokeExact(state, (long) initial, (long) flags, 0L));

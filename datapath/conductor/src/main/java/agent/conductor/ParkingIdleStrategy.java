@@ -21,6 +21,7 @@ public final class ParkingIdleStrategy implements IdleStrategy {
   private volatile boolean isPolling;
   private volatile boolean isWoken;
   private volatile boolean isStopped;
+  private boolean hasInput;
   private int turns;
   private long mostNs = PARK_NS;
 
@@ -48,6 +49,16 @@ public final class ParkingIdleStrategy implements IdleStrategy {
       poll = new EventPoll();
     }
     poll.add(descriptor);
+  }
+
+  /**
+   * Returns whether input of a watched descriptor has ended a park since the last call; for the
+   * parking thread. While the thread is too busy to park, it is not known whether there is input.
+   */
+  public boolean takeInput() {
+    final boolean had = hasInput;
+    hasInput = false;
+    return had;
   }
 
   /** Releases what {@link #watch} has opened; for the parking thread. */
@@ -91,7 +102,7 @@ public final class ParkingIdleStrategy implements IdleStrategy {
     }
     isPolling = true; // a waker that does not see it has set isWoken before
     if (!isWoken) {
-      poll.await(PARK_MS);
+      hasInput |= poll.await(PARK_MS) > 0;
     }
     isPolling = false;
     isWoken = false;

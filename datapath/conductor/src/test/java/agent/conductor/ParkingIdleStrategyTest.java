@@ -1,9 +1,13 @@
 package agent.conductor;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.bindings.Descriptors;
+import agent.bindings.LibC;
 import agent.bindings.net.NetlinkSocket;
+import java.lang.foreign.Arena;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
@@ -132,6 +136,25 @@ class ParkingIdleStrategyTest {
     } finally {
       idle.close();
       idle.wake();
+    }
+  }
+
+  /** A thread that is woken for another reason need not read what it watches. */
+  @Test
+  void shouldSayOnceThatInputHasEndedAPark() {
+    try (Arena arena = Arena.ofConfined()) {
+      final int readable = LibC.eventFd(arena.allocate(LibC.CALL_STATE), 1, 0);
+      idle.watch(readable);
+      idleNs(BEFORE_PARKS);
+      idle.wake();
+      idleNs(1);
+      assertFalse(idle.takeInput(), "it was woken");
+      idleNs(1);
+      assertTrue(idle.takeInput());
+      assertFalse(idle.takeInput(), "once");
+      Descriptors.close(readable);
+    } finally {
+      idle.close();
     }
   }
 }

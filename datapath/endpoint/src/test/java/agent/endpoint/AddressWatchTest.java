@@ -25,6 +25,9 @@ class AddressWatchTest {
 
   private static final Duration SECOND = Duration.ofSeconds(1);
 
+  /** After so long the agent looks for answers again. */
+  private static final Duration LOOK_PAUSE = Duration.ofMillis(1);
+
   private final FakeProbes workloads = new FakeProbes();
   private final FakeRig agent = new FakeRig(workloads);
 
@@ -162,6 +165,7 @@ class AddressWatchTest {
     }
     assertFalse(health().connected());
     assertFalse(agent.get("2").health().connected());
+    agent.elapse(LOOK_PAUSE);
     workloads.answer(101, IPV6);
     workloads.answer(102, "10.5.0.10");
     agent.advance(SECOND);
@@ -201,6 +205,7 @@ class AddressWatchTest {
     workloads.has(104, IPV4);
     agent.advance(SECOND);
     assertEquals(Set.of("104 " + IPV4), new HashSet<>(workloads.asked));
+    agent.advance(LOOK_PAUSE);
     assertReached();
   }
 

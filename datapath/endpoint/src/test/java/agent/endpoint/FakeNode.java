@@ -240,13 +240,16 @@ final class FakeNode {
         }
       };
 
+  /** What has input where there are events; -1 where nothing says so. */
+  int eventDescriptor = -1;
+
   /** Returns a subscription to {@link #events}. */
   NodeEvents subscribe() {
     isSubscribed = true;
     return new NodeEvents() {
       @Override
       public int descriptor() {
-        return -1;
+        return eventDescriptor;
       }
 
       @Override

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.bindings.net.NetlinkSocket;
 import agent.conductor.ModuleHealth.Level;
 import agent.conductor.Repairs;
 import agent.endpoint.state.DatapathConfiguration;
@@ -399,6 +400,24 @@ class NodeWatchTest {
     assertEquals(8, agent.node.events.size());
     assertEquals(8, agent.conductor.agent().doWork());
     assertEquals(0, agent.conductor.agent().doWork());
+  }
+
+  /** A busy thread has many cycles in a millisecond, and each reading is a system call. */
+  @Test
+  void shouldReadEventsOnceInAMillisecondWhereItParksForThem() {
+    try (NetlinkSocket events = NetlinkSocket.subscribe(NetlinkSocket.GROUP_LINK)) {
+      agent.node.eventDescriptor = events.fd();
+      agent.restart();
+      agent.elapse(Duration.ofMillis(1));
+      agent.conductor.agent().doWork();
+      agent.node.events.add(handler -> handler.onDeviceRemoved(900, "tap0"));
+      agent.elapse(Duration.ofNanos(999_999));
+      agent.conductor.agent().doWork();
+      assertEquals(1, agent.node.events.size());
+      agent.elapse(Duration.ofNanos(1));
+      agent.conductor.agent().doWork();
+      assertEquals(0, agent.node.events.size());
+    }
   }
 
   @Test

@@ -46,6 +46,9 @@ final class AddressWatch {
   /** An answer that is later is received with the next ones. */
   private static final long RECEIVE_NS = Duration.ofSeconds(2).toNanos();
 
+  /** The time between two looks for answers, each of which is two system calls. */
+  private static final long LOOK_PAUSE_NS = Duration.ofMillis(1).toNanos();
+
   private static final int ENDPOINTS_PER_CYCLE = 512;
   private static final int ASKED_PER_CYCLE = 64;
   private static final int ANSWERS_PER_CYCLE = 256;
@@ -60,6 +63,7 @@ final class AddressWatch {
   private int cursor;
   private long nextWalkNs;
   private long receiveUntilNs;
+  private long nextLookNs;
   private long nowNs;
 
   /**
@@ -74,6 +78,7 @@ final class AddressWatch {
     this.probes = probes;
     nextWalkNs = nowNs;
     receiveUntilNs = nowNs;
+    nextLookNs = nowNs;
   }
 
   /**
@@ -83,7 +88,11 @@ final class AddressWatch {
    */
   int work(long now) {
     nowNs = now;
-    int count = nowNs - receiveUntilNs < 0 ? probes.receive(answers, ANSWERS_PER_CYCLE) : 0;
+    int count = 0;
+    if (nowNs - receiveUntilNs < 0 && nowNs - nextLookNs >= 0) {
+      nextLookNs = nowNs + LOOK_PAUSE_NS;
+      count = probes.receive(answers, ANSWERS_PER_CYCLE);
+    }
     if (cursor > 0 || nowNs - nextWalkNs >= 0) {
       count += walk();
     }

@@ -44,6 +44,9 @@ public final class NodeWatch implements NodeEvents.Handler {
   private static final String PROBES = "probes of workloads";
   private static final int EVENTS_PER_CYCLE = 32;
 
+  /** While the thread is busy, events are read so often: a reading costs more than most cycles. */
+  private static final long READING_PAUSE_NS = Duration.ofMillis(1).toNanos();
+
   /** The least time between two repairs, so that many events cause one repair. */
   private static final long REPAIR_PAUSE_NS = Duration.ofMillis(50).toNanos();
 
@@ -74,6 +77,7 @@ public final class NodeWatch implements NodeEvents.Handler {
   private boolean isStarted;
   private boolean isNodeMarked;
   private boolean isComparisonWanted;
+  private long nextReadingNs;
   private long nextRepairNs;
   private long nextComparisonNs;
   private long comparisonBeginNs;
@@ -181,6 +185,7 @@ public final class NodeWatch implements NodeEvents.Handler {
     watchAddresses();
     isStarted = true;
     nextRepairNs = clock.nanoTime();
+    nextReadingNs = nextRepairNs;
     nextComparisonNs = nextRepairNs;
     compareLater();
     isComparisonWanted = true;
@@ -229,8 +234,8 @@ public final class NodeWatch implements NodeEvents.Handler {
     if (!isStarted) {
       return 0;
     }
-    int count = events.poll(this, EVENTS_PER_CYCLE);
     final long beginNs = clock.nanoTime();
+    int count = readEvents(beginNs);
     if (beginNs - nextRepairNs >= 0 && isRepairWanted(beginNs)) {
       nextRepairNs = beginNs;
       repair(beginNs);
@@ -238,6 +243,18 @@ public final class NodeWatch implements NodeEvents.Handler {
       count++;
     }
     return addresses == null ? count : count + addresses.work(clock.nanoTime());
+  }
+
+  private int readEvents(long nowNs) {
+    final boolean isDue =
+        conductor.idleStrategy().takeInput()
+            || events.descriptor() < 0
+            || nowNs - nextReadingNs >= 0;
+    if (!isDue) {
+      return 0;
+    }
+    nextReadingNs = nowNs + READING_PAUSE_NS;
+    return events.poll(this, EVENTS_PER_CYCLE);
   }
 
   /** Returns when work that began then and ends now may be repeated. */

@@ -86,6 +86,19 @@ class AddressWatchPaceTest {
     assertEquals(2, workloads.receives);
   }
 
+  /** A busy thread has many cycles in a millisecond, and each look is two system calls. */
+  @Test
+  void shouldLookForAnswersOnceInAMillisecond() {
+    endpoints.add(1);
+    watch.work(0);
+    for (final long now : new long[] {1, 2, 500_000, 1_000_000}) {
+      watch.work(now);
+      assertEquals(1, workloads.receives, "at " + now);
+    }
+    watch.work(1_000_001);
+    assertEquals(2, workloads.receives);
+  }
+
   @Test
   void shouldHaveAnotherMembershipForEachEndpointThatComesOrGoes() {
     final ProbedEndpoints others = new ProbedEndpoints();
