@@ -133,7 +133,7 @@ public class DaemonReadsBenchmark {
         datapath,
         () -> 0,
         fixed(Endpoints.class, Map.of("list", endpoints)),
-        fixed(PolicyService.class, Map.of("get", new PolicySnapshot(77, List.of()))),
+        fixed(PolicyService.class, Map.of("get", new PolicySnapshot(77, List.of(), 0))),
         services(),
         Names.open(new NamesContext().conclude()),
         () -> null,

@@ -13,6 +13,7 @@ import static agent.policy.RuleSpecs.labels;
 import static agent.policy.RuleSpecs.named;
 import static agent.policy.RuleSpecs.on;
 import static agent.policy.RuleSpecs.requires;
+import static agent.policy.RuleSpecs.snapshot;
 import static agent.policy.RuleSpecs.tcp;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -30,7 +31,6 @@ import agent.maps.layout.PolicyDirection;
 import agent.policy.PolicyUpdate.EndpointPolicyChange;
 import agent.policy.reference.SelectorListing;
 import agent.policy.repository.PolicyLimits;
-import agent.policy.repository.PolicySnapshot;
 import agent.policy.repository.PolicyState;
 import agent.policy.repository.PolicyStore;
 import agent.policy.resolve.AllowLocalhost;
@@ -354,7 +354,7 @@ class PolicyEngineTest {
     assertThrows(OperationException.class, () -> delete(engine, List.of()));
     store.fails = false;
     assertEquals(before, entries(1));
-    assertEquals(new PolicySnapshot(2, List.of(ingress(WEB, endpoints(DB)))), engine.snapshot());
+    assertEquals(snapshot(2, ingress(WEB, endpoints(DB))), engine.snapshot());
     final PolicyUpdate after = engine.refresh();
     assertEquals(List.of(), after.endpoints());
     assertTrue(after.outside().isEmpty());
@@ -374,7 +374,7 @@ class PolicyEngineTest {
             + " (--bpf-policy-map-max)",
         refusal.getMessage());
     assertEquals(Refusal.Kind.EXHAUSTED, refusal.kind());
-    assertEquals(new PolicySnapshot(1, List.of()), small.snapshot());
+    assertEquals(snapshot(1), small.snapshot());
     small.endpointRemoved(1);
     add(small, List.of(range), false);
     assertThrows(Refusal.class, () -> small.endpointSet(1, web, List.of()));

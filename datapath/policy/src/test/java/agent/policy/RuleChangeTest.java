@@ -9,6 +9,7 @@ import static agent.policy.RuleSpecs.endpoints;
 import static agent.policy.RuleSpecs.ingress;
 import static agent.policy.RuleSpecs.labels;
 import static agent.policy.RuleSpecs.named;
+import static agent.policy.RuleSpecs.snapshot;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
@@ -18,7 +19,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import agent.identity.LabelSet;
 import agent.identity.LocalIdentityAllocator;
 import agent.policy.repository.PolicyLimits;
-import agent.policy.repository.PolicySnapshot;
 import agent.policy.repository.PolicyState;
 import agent.policy.repository.PolicyStore;
 import agent.policy.repository.Replacement;
@@ -173,13 +173,13 @@ class RuleChangeTest {
     assertEquals(1, commit.update().endpoints().size());
     assertEquals(4, commit.update().revision());
     final List<PolicyCommit.Result> results = commit.results();
-    assertEquals(new PolicySnapshot(2, List.of(a)), results.get(0).rules());
+    assertEquals(snapshot(2, a), results.get(0).rules());
     assertEquals(
         Refusal.Kind.NOT_FOUND, ((Refusal) results.get(1).refusal()).kind(), "and others pass");
-    assertEquals(new PolicySnapshot(3, List.of(a, b)), results.get(2).rules());
-    assertEquals(new PolicySnapshot(3, List.of(a, b)), results.get(3).rules());
-    assertEquals(new PolicySnapshot(4, List.of(b)), results.get(4).rules());
-    assertEquals(new PolicySnapshot(4, List.of(b)), engine.snapshot());
+    assertEquals(snapshot(3, a, b), results.get(2).rules());
+    assertEquals(snapshot(3, a, b), results.get(3).rules());
+    assertEquals(snapshot(4, b), results.get(4).rules());
+    assertEquals(snapshot(4, b), engine.snapshot());
     assertEquals(List.of(b), store.load(any -> {}).orElseThrow().rules());
   }
 
@@ -216,7 +216,7 @@ class RuleChangeTest {
       assertNull(result.rules());
       assertEquals("disk full", result.refusal().getMessage());
     }
-    assertEquals(new PolicySnapshot(2, List.of(ingress(WEB))), engine.snapshot());
+    assertEquals(snapshot(2, ingress(WEB)), engine.snapshot());
     assertTrue(commitAll(adding(ingress(DB))).getFirst().isChanged());
   }
 
@@ -230,7 +230,7 @@ class RuleChangeTest {
             .getFirst();
     assertEquals(5, commit.update().revision());
     assertEquals(6, Changes.undo(engine, 5).orElseThrow().revision());
-    assertEquals(new PolicySnapshot(6, List.of(a, b)), engine.snapshot());
+    assertEquals(snapshot(6, a, b), engine.snapshot());
     assertEquals(List.of(a, b), store.load(any -> {}).orElseThrow().rules());
     assertEquals(6, delete(engine, List.of("n=a")).revision() - 1);
   }

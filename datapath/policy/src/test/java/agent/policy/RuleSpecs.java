@@ -1,5 +1,7 @@
 package agent.policy;
 
+import agent.policy.repository.PolicySnapshot;
+import agent.policy.rule.RuleCount;
 import agent.policy.spec.PeerRuleSpec;
 import agent.policy.spec.PeerRuleSpec.CidrSetSpec;
 import agent.policy.spec.PeerRuleSpec.FqdnSpec;
@@ -205,5 +207,14 @@ public final class RuleSpecs {
         rule.description(),
         defaults,
         source);
+  }
+
+  /** Returns the snapshot of rules, whose characters are counted one by one. */
+  static PolicySnapshot snapshot(long revision, RuleSpec... rules) {
+    long characters = 0;
+    for (final RuleSpec rule : rules) {
+      characters += RuleCount.of(rule).characters();
+    }
+    return new PolicySnapshot(revision, List.of(rules), characters);
   }
 }

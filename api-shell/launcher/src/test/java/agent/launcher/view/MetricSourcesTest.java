@@ -150,7 +150,7 @@ class MetricSourcesTest {
   private record Revision(long revision) implements PolicyService {
     @Override
     public PolicySnapshot get(List<String> labels) {
-      return new PolicySnapshot(revision, List.of());
+      return new PolicySnapshot(revision, List.of(), 0);
     }
 
     @Override

@@ -239,7 +239,7 @@ class DaemonOperationsTest {
       if (unreadablePolicy != null) {
         throw unreadablePolicy;
       }
-      return new PolicySnapshot(5, List.of());
+      return new PolicySnapshot(5, List.of(), 0);
     }
 
     @Override

@@ -83,7 +83,9 @@ class LargeAnswersTest {
   private final class MovingPolicy implements PolicyService {
     private PolicySnapshot rules(long revision) {
       return new PolicySnapshot(
-          revision, List.of(new RuleSpec(null, null, null, null, null, null, "x".repeat(size))));
+          revision,
+          List.of(new RuleSpec(null, null, null, null, null, null, "x".repeat(size))),
+          size);
     }
 
     @Override

@@ -154,12 +154,13 @@ public final class PolicyRepository {
 
   /** Returns all rules as they were received. */
   public PolicySnapshot snapshot() {
-    return snapshot(rules);
+    return new PolicySnapshot(revision, specs(rules), count.characters());
   }
 
   /** Returns some of the rules as they were received. */
   public PolicySnapshot snapshot(List<Rule> some) {
-    return new PolicySnapshot(revision, specs(some));
+    final long characters = some.stream().mapToLong(rule -> rule.count().characters()).sum();
+    return new PolicySnapshot(revision, specs(some), characters);
   }
 
   /** Returns rules as they were received. */

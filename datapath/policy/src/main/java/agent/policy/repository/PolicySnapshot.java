@@ -1,6 +1,5 @@
 package agent.policy.repository;
 
-import agent.policy.rule.RuleCount;
 import agent.policy.spec.RuleSpec;
 import java.util.List;
 
@@ -9,14 +8,6 @@ import java.util.List;
  *
  * @param revision the revision
  * @param rules the rules in the order in which they were added
+ * @param characters how many characters all their texts have, as a measure of their size
  */
-public record PolicySnapshot(long revision, List<RuleSpec> rules) {
-  /** Returns how many characters all texts of the rules have, as a measure of their size. */
-  public long characters() {
-    long sum = 0;
-    for (final RuleSpec rule : rules) {
-      sum += RuleCount.of(rule).characters();
-    }
-    return sum;
-  }
-}
+public record PolicySnapshot(long revision, List<RuleSpec> rules, long characters) {}
