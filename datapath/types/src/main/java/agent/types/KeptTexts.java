@@ -40,9 +40,10 @@ public final class KeptTexts<T> {
    */
   public void forEach(List<T> list, BiConsumer<T, String> target) {
     final Map<T, String> before = kept;
-    final Map<T, String> now = new IdentityHashMap<>();
+    final String[] texts = new String[list.size()];
     int room = MOST;
-    boolean isNew = false;
+    int number = 0;
+    boolean isNew = list.isEmpty();
     for (final T one : list) {
       String text = before.get(one);
       if (text == null) {
@@ -52,11 +53,24 @@ public final class KeptTexts<T> {
       target.accept(one, text);
       if (text != null && text.length() <= Math.min(room, LONGEST)) {
         room -= text.length();
-        now.put(one, text);
+        texts[number] = text;
       }
+      number++;
     }
-    if (isNew || list.isEmpty()) {
-      kept = now;
+    if (isNew) {
+      kept = keep(list, texts);
     }
+  }
+
+  private static <T> Map<T, String> keep(List<T> list, String[] texts) {
+    final Map<T, String> now = new IdentityHashMap<>(texts.length);
+    int number = 0;
+    for (final T one : list) {
+      if (texts[number] != null) {
+        now.put(one, texts[number]);
+      }
+      number++;
+    }
+    return now;
   }
 }
