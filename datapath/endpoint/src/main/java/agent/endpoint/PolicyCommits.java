@@ -112,8 +112,7 @@ final class PolicyCommits {
   }
 
   private void commitNext() {
-    takeAdded();
-    if (isCommitting || waiting.isEmpty()) {
+    if (isCommitting || waiting.isEmpty() && added.isEmpty()) {
       return;
     }
     isCommitting = true;
