@@ -85,6 +85,23 @@ class FailedBuildTest {
   }
 
   @Test
+  void shouldNotBeReadyBeforeTheKernelHoldsTheEntriesOfItsAddresses() {
+    agent.datapath.fails = call -> call.startsWith("ipcache +");
+    createLater(web());
+    for (int failures = 1; failures < 3; failures++) {
+      final EndpointSnapshot failed = agent.get("12");
+      assertEquals(EndpointState.NOT_READY, failed.state());
+      assertTrue(failed.error().endsWith("ipcache: the kernel refused"), failed.error());
+      assertTrue(agent.node.routed.isEmpty());
+      agent.advance(Duration.ofSeconds(failures));
+    }
+    agent.datapath.fails = call -> false;
+    agent.advance(Duration.ofSeconds(4));
+    assertEquals(EndpointState.READY, agent.get("12").state());
+    assertTrue(agent.datapath.ipcache.containsKey(ADDRESS));
+  }
+
+  @Test
   void shouldNotBeReadyBeforeItsRouteIsThere() {
     agent.node.routesFail = true;
     createLater(web());

@@ -55,6 +55,9 @@ final class FakeDatapath implements EndpointAttachmentProxy, PolicyMapProxy, Ipc
   private final Map<IpcacheSource, Map<Prefix, IpcacheEntry>> desired =
       new EnumMap<>(IpcacheSource.class);
 
+  /** Prefixes whose entries were refused: they are written before those of the next call. */
+  private final Set<Prefix> refused = new LinkedHashSet<>();
+
   private int heldComparisons;
   final List<String> calls = new ArrayList<>();
 
@@ -242,7 +245,7 @@ final class FakeDatapath implements EndpointAttachmentProxy, PolicyMapProxy, Ipc
   public CompletableFuture<Void> synchronize(Collection<IpcacheChange> changes) {
     final String call = "ipcache read";
     if (fails.test(call)) {
-      desire(changes);
+      refused.addAll(all(changes));
       return failure(call);
     }
     if (!holds.test(call)) {
@@ -277,6 +280,7 @@ final class FakeDatapath implements EndpointAttachmentProxy, PolicyMapProxy, Ipc
   /** A new agent has its sources say what they want. */
   void forgetDesired() {
     desired.clear();
+    refused.clear();
   }
 
   /** Changes what the sources want; returns the prefixes whose entries may change. */
@@ -284,8 +288,12 @@ final class FakeDatapath implements EndpointAttachmentProxy, PolicyMapProxy, Ipc
     final Set<Prefix> touched = new LinkedHashSet<>();
     for (final IpcacheChange change : changes) {
       touched.add(change.prefix());
-      if (change.before() != null) {
-        of(change.before().source()).remove(change.prefix());
+      final IpcacheEntry before = change.before();
+      if (before != null) {
+        of(before.source())
+            .computeIfPresent(
+                change.prefix(),
+                (prefix, entry) -> entry.endpointId() == before.endpointId() ? null : entry);
       }
       if (change.after() != null) {
         of(change.after().source()).put(change.prefix(), change.after());
@@ -325,8 +333,15 @@ final class FakeDatapath implements EndpointAttachmentProxy, PolicyMapProxy, Ipc
             .orElse(outside);
   }
 
-  /** Writes the differences among some prefixes. */
+  /** Writes the differences among some prefixes, and before them what was refused. */
   private CompletableFuture<Void> write(Set<Prefix> touched) {
+    final Set<Prefix> again = new LinkedHashSet<>(refused);
+    refused.clear();
+    writeDifferences(again);
+    return writeDifferences(touched);
+  }
+
+  private CompletableFuture<Void> writeDifferences(Set<Prefix> touched) {
     final List<Prefix> puts = new ArrayList<>();
     final List<Prefix> deletes = new ArrayList<>();
     for (final Prefix prefix : touched) {
@@ -340,6 +355,8 @@ final class FakeDatapath implements EndpointAttachmentProxy, PolicyMapProxy, Ipc
     final String call =
         "ipcache" + (puts.isEmpty() ? "" : " +" + puts) + (deletes.isEmpty() ? "" : " -" + deletes);
     if (fails.test(call)) {
+      refused.addAll(puts);
+      refused.addAll(deletes);
       return failure(call);
     }
     puts.forEach(prefix -> write(() -> ipcache.put(prefix, desired(prefix))));

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.conductor.ModuleHealth.Level;
+import agent.datapath.spec.IpcacheEntry;
 import agent.datapath.spec.RedirectedFlow;
 import agent.endpoint.restore.RestoreReport;
 import agent.endpoint.state.EndpointAddressing;
@@ -15,6 +16,7 @@ import agent.node.WorkloadRoutes.WorkloadRoute;
 import agent.types.IpAddress;
 import agent.types.MacAddress;
 import agent.types.OperationException;
+import agent.types.Prefix;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -154,8 +156,11 @@ class RestoreOrderTest {
           }
           return false;
         };
+    final Prefix former = Prefix.parse("198.51.100.0/24");
+    agent.datapath.ipcache.put(former, new IpcacheEntry(former, 1 << 24, 0, false));
     assertRestoredWith("a fault");
     assertTrue(hasThrown.get());
+    assertFalse(agent.datapath.ipcache.containsKey(former), "the ipcache is compared in any case");
   }
 
   @Test

@@ -17,12 +17,12 @@ import java.util.concurrent.CompletableFuture;
 import java.util.stream.Stream;
 
 /**
- * The only owner of the ipcache: writes the desired entries of each source. The datapath has them,
- * with the precedence of the sources, and writes only differences to the kernel. Kept here are the
- * entries of this node's addresses and endpoints, whose owner has to name what it removes. Runs on
- * the owner's thread. Every method returns a future that completes when the kernel holds the
- * entries. After a failed write the future fails, and the next call has the datapath compare the
- * whole maps.
+ * The only owner of the ipcache: passes the desired entries of each source to the datapath, which
+ * has them with the precedence of the sources, writes only differences to the kernel, and retries
+ * what the kernel refuses. Kept here are the entries of this node's addresses, of which a
+ * difference is made, and the former entries of endpoints. Runs on the owner's thread. Every method
+ * returns a future that completes when the kernel holds the entries, and fails where it has refused
+ * one of them. Entries of the previous run stay until {@link #compare()}.
  */
 public final class Ipcache {
   private static final Comparator<IpcacheEntry> LONGEST_FIRST =
@@ -47,11 +47,8 @@ public final class Ipcache {
   /** Changes that the next comparison is to have. */
   private final List<IpcacheChange> staged = new ArrayList<>();
 
-  private volatile boolean isOutdated = true;
-  private CompletableFuture<Void> comparison = CompletableFuture.completedFuture(null);
-
   /**
-   * Creates an owner without entries; its first call has the datapath compare the maps.
+   * Creates an owner without entries.
    *
    * @param kernel has the desired entries and writes the maps
    */
@@ -59,22 +56,25 @@ public final class Ipcache {
     this.kernel = kernel;
   }
 
-  /** Adds or changes the entries of an endpoint's addresses. */
+  /** Adds or changes the entries of an endpoint's addresses, also those that it has already. */
   public CompletableFuture<Void> putEndpoint(
       int endpointId, int identity, Collection<IpAddress> addresses) {
-    return write(endpointChanges(endpointId, identity, addresses));
+    return kernel.apply(endpointChanges(endpointId, identity, addresses));
   }
 
-  /** Removes the entries of an endpoint's addresses. */
-  public CompletableFuture<Void> removeEndpoint(Collection<IpAddress> addresses) {
-    final List<IpcacheChange> changes = new ArrayList<>();
+  /**
+   * Removes the entries of an endpoint's addresses, unless another endpoint has the address since;
+   * also those that were removed already.
+   */
+  public CompletableFuture<Void> removeEndpoint(int endpointId, Collection<IpAddress> addresses) {
+    final List<IpcacheChange> changes = new ArrayList<>(addresses.size());
     for (final IpAddress address : addresses) {
-      final IpcacheEntry before = endpoints.remove(Prefix.of(address));
-      if (before != null) {
-        changes.add(new IpcacheChange(before, null));
-      }
+      final IpcacheEntry entry = new IpcacheEntry(Prefix.of(address), 0, endpointId, false);
+      endpoints.computeIfPresent(
+          entry.prefix(), (prefix, held) -> held.endpointId() == endpointId ? null : held);
+      changes.add(new IpcacheChange(entry, null));
     }
-    return write(changes);
+    return kernel.apply(changes);
   }
 
   /**
@@ -92,12 +92,12 @@ public final class Ipcache {
 
   /** Adds or changes entries of prefixes outside, {@link #inOrder}. */
   public CompletableFuture<Void> putOutside(List<IpcacheEntry> entries) {
-    return write(additions(entries));
+    return kernel.apply(additions(entries));
   }
 
   /** Removes the entries of prefixes outside that no rule means any more. */
   public CompletableFuture<Void> removeOutside(List<Prefix> prefixes) {
-    return write(
+    return kernel.apply(
         prefixes.stream()
             .map(prefix -> new IpcacheChange(new IpcacheEntry(prefix, 0, 0, false), null))
             .toList());
@@ -105,7 +105,7 @@ public final class Ipcache {
 
   /** Replaces the entries of the prefixes whose packets this node receives. */
   public CompletableFuture<Void> setNode(Set<Prefix> prefixes) {
-    return write(nodeChanges(prefixes));
+    return kernel.apply(nodeChanges(prefixes));
   }
 
   /** Adds the entry of a prefix whose packets this node receives now. */
@@ -115,7 +115,7 @@ public final class Ipcache {
     }
     final IpcacheEntry entry = nodeEntry(prefix);
     node.put(prefix, entry);
-    return write(List.of(new IpcacheChange(null, entry)));
+    return kernel.apply(List.of(new IpcacheChange(null, entry)));
   }
 
   /** Returns whether the address is an address of this node. */
@@ -144,48 +144,13 @@ public final class Ipcache {
 
   /**
    * Compares the whole maps by the datapath with the entries of all sources, with those that are
-   * staged, and writes the difference.
+   * staged, and writes the difference: entries of the previous run that no source has put until
+   * then are deleted.
    */
   public CompletableFuture<Void> compare() {
-    if (comparison.isDone() || !staged.isEmpty()) {
-      final List<IpcacheChange> changes = List.copyOf(staged);
-      staged.clear();
-      comparison =
-          kernel.synchronize(changes).whenComplete((done, failure) -> isOutdated = failure != null);
-    }
-    return comparison;
-  }
-
-  /**
-   * Returns whether the next call has the datapath compare the whole maps: a write failed since the
-   * last comparison, or none was made yet.
-   */
-  public boolean isOutdated() {
-    return isOutdated;
-  }
-
-  /** Calls {@link #compare()} if a write failed since the last comparison, or none was made yet. */
-  public CompletableFuture<Void> compareIfOutdated() {
-    return isOutdated ? compare() : CompletableFuture.completedFuture(null);
-  }
-
-  /** Writes changes; those behind a comparison in progress follow it. */
-  private CompletableFuture<Void> write(List<IpcacheChange> changes) {
-    if (isOutdated && comparison.isDone()) {
-      staged.addAll(changes);
-      return compare();
-    }
-    if (changes.isEmpty()) {
-      return comparison.isDone() ? CompletableFuture.completedFuture(null) : comparison;
-    }
-    return kernel
-        .apply(changes)
-        .whenComplete(
-            (done, failure) -> {
-              if (failure != null) {
-                isOutdated = true;
-              }
-            });
+    final CompletableFuture<Void> compared = kernel.synchronize(List.copyOf(staged));
+    staged.clear();
+    return compared;
   }
 
   private List<IpcacheChange> endpointChanges(
@@ -194,9 +159,7 @@ public final class Ipcache {
     for (final IpAddress address : addresses) {
       final IpcacheEntry entry = new IpcacheEntry(Prefix.of(address), identity, endpointId, false);
       final IpcacheEntry before = endpoints.put(entry.prefix(), entry);
-      if (!entry.equals(before)) {
-        changes.add(new IpcacheChange(before, entry));
-      }
+      changes.add(new IpcacheChange(before, entry));
     }
     return changes;
   }

@@ -69,7 +69,7 @@ class IpcacheTest {
     ipcache.putOutside(Ipcache.inOrder(Map.of(PREFIX, 1 << 24))).join();
     ipcache.putEndpoint(7, 300, List.of(ADDRESS)).join();
     kernel.commands.clear();
-    ipcache.removeEndpoint(List.of(ADDRESS)).join();
+    ipcache.removeEndpoint(7, List.of(ADDRESS)).join();
     ipcache.removeOutside(List.of(PREFIX)).join();
     assertEquals(
         List.of(List.of(new IpcacheChange(ENDPOINT, CIDR)), List.of(new IpcacheChange(CIDR, null))),
@@ -124,7 +124,7 @@ class IpcacheTest {
     assertEquals(new IpcacheEntry(wide, 1, 0, true), kernel.held.get(wide));
     ipcache.putEndpoint(7, 300, List.of(ADDRESS)).join();
     assertEquals(ENDPOINT, kernel.held.get(PREFIX));
-    ipcache.removeEndpoint(List.of(ADDRESS)).join();
+    ipcache.removeEndpoint(7, List.of(ADDRESS)).join();
     assertEquals(NODE, kernel.held.get(PREFIX));
     ipcache.setNode(Set.of(wide)).join();
     ipcache.setNode(Set.of()).join();
@@ -140,18 +140,61 @@ class IpcacheTest {
     assertEquals(List.of(List.of(new IpcacheChange(null, NODE))), kernel.commands);
   }
 
+  /** A build that is repeated is not answered as one that has succeeded. */
   @Test
-  void shouldCompareWithTheKernelAfterAWriteFailed() {
+  void shouldFailUntilTheKernelHoldsTheEntriesOfAnEndpoint() {
     kernel.isFull = true;
-    assertTrue(ipcache.putEndpoint(7, 300, List.of(ADDRESS)).isCompletedExceptionally());
+    assertRefused("update 10.5.0.9/32: ENOSPC", ipcache.putEndpoint(7, 300, List.of(ADDRESS)));
+    assertRefused("update 10.5.0.9/32: ENOSPC", ipcache.putEndpoint(7, 300, List.of(ADDRESS)));
+    ipcache.putOutside(Ipcache.inOrder(Map.of())).join();
     kernel.isFull = false;
-    kernel.held.put(Prefix.parse("203.0.113.0/24"), CIDR);
-    ipcache.compareIfOutdated().join();
+    ipcache.putEndpoint(7, 300, List.of(ADDRESS)).join();
     assertEquals(ENDPOINT, kernel.held.get(PREFIX));
-    assertFalse(kernel.held.containsKey(Prefix.parse("203.0.113.0/24")), "no source has an entry");
-    final int commands = kernel.commands.size();
-    ipcache.compareIfOutdated().join();
-    assertEquals(commands, kernel.commands.size(), "no further comparison is needed");
+    kernel.commands.clear();
+    ipcache.putEndpoint(7, 300, List.of(ADDRESS)).join();
+    assertEquals(List.of(), kernel.commands);
+  }
+
+  /** Its identity must not be released while an address still has it. */
+  @Test
+  void shouldFailUntilTheKernelHasRemovedTheEntriesOfAnEndpoint() {
+    ipcache.putEndpoint(7, 300, List.of(ADDRESS)).join();
+    kernel.isBusy = true;
+    assertRefused("delete 10.5.0.9/32: EBUSY", ipcache.removeEndpoint(7, List.of(ADDRESS)));
+    assertRefused("delete 10.5.0.9/32: EBUSY", ipcache.removeEndpoint(7, List.of(ADDRESS)));
+    assertEquals(ENDPOINT, kernel.held.get(PREFIX));
+    kernel.isBusy = false;
+    ipcache.removeEndpoint(7, List.of(ADDRESS)).join();
+    assertFalse(kernel.held.containsKey(PREFIX));
+    kernel.commands.clear();
+    ipcache.removeEndpoint(7, List.of(ADDRESS)).join();
+    assertEquals(List.of(), kernel.commands);
+  }
+
+  @Test
+  void shouldNotRemoveTheEntryOfAnEndpointThatHasTheAddressSince() {
+    ipcache.putEndpoint(7, 300, List.of(ADDRESS)).join();
+    ipcache.putEndpoint(8, 301, List.of(ADDRESS)).join();
+    ipcache.removeEndpoint(7, List.of(ADDRESS)).join();
+    assertEquals(new IpcacheEntry(PREFIX, 301, 8, false), kernel.held.get(PREFIX));
+    ipcache.removeEndpoint(8, List.of(ADDRESS)).join();
+    assertFalse(kernel.held.containsKey(PREFIX));
+  }
+
+  /** A build waits for its own entries only. */
+  @Test
+  void shouldNotFailForTheRefusedEntryOfAnother() {
+    kernel.isFull = true;
+    assertRefused("update 10.5.0.10/32: ENOSPC", ipcache.addNode(OTHER));
+    kernel.refusesOnly = OTHER;
+    ipcache.putEndpoint(7, 300, List.of(ADDRESS)).join();
+    kernel.isFull = false;
+    ipcache.setNode(Set.of(OTHER)).join();
+    assertTrue(kernel.held.get(OTHER).isHost(), "what was refused is written before the next call");
+  }
+
+  private static void assertRefused(String message, CompletableFuture<Void> answer) {
+    assertEquals(message, answer.exceptionNow().getMessage());
   }
 
   @Test
@@ -212,43 +255,56 @@ class IpcacheTest {
     ipcache.putEndpoint(7, 300, List.of(ADDRESS)).join();
     kernel.asked.clear();
     ipcache.putEndpoint(7, 300, List.of(ADDRESS)).join();
-    assertEquals(List.of(), kernel.asked);
+    assertEquals(List.of(new IpcacheChange(ENDPOINT, ENDPOINT)), kernel.asked);
+    kernel.asked.clear();
     ipcache.putEndpoint(7, 301, List.of(ADDRESS)).join();
     final IpcacheEntry other = new IpcacheEntry(PREFIX, 301, 7, false);
     assertEquals(List.of(new IpcacheChange(ENDPOINT, other)), kernel.asked);
     kernel.asked.clear();
-    ipcache.removeEndpoint(List.of(ADDRESS)).join();
-    assertEquals(List.of(new IpcacheChange(other, null)), kernel.asked);
+    ipcache.removeEndpoint(7, List.of(ADDRESS)).join();
+    final IpcacheEntry former = new IpcacheEntry(PREFIX, 0, 7, false);
+    assertEquals(List.of(new IpcacheChange(former, null)), kernel.asked);
   }
 
   @Test
-  void shouldStayOutdatedAfterAComparisonThatFailed() {
+  void shouldWriteWhatTheFirstComparisonCouldNotWriteBeforeTheNextCall() {
     final Kernel full = new Kernel();
     final Ipcache fresh = new Ipcache(full);
+    full.held.put(OTHER, CIDR);
     full.isFull = true;
     fresh.stageEndpoint(7, 300, List.of(ADDRESS));
-    assertTrue(fresh.compare().isCompletedExceptionally());
-    assertTrue(fresh.isOutdated());
+    assertRefused("update 10.5.0.9/32: ENOSPC", fresh.compare());
+    assertFalse(full.held.containsKey(OTHER), "the previous run has ended");
     full.isFull = false;
-    fresh.compareIfOutdated().join();
-    assertFalse(fresh.isOutdated());
+    fresh.setNode(Set.of()).join();
     assertEquals(ENDPOINT, full.held.get(PREFIX));
   }
 
   /** The datapath has no room for a moment, and no longer knows of the change. */
   @Test
   void shouldNotLoseAChangeThatTheConductorRefused() {
-    kernel.isHeld = true;
-    final List<CompletableFuture<?>> commands = new ArrayList<>();
-    do {
-      commands.add(kernel.conductor.run(() -> {}));
-    } while (!commands.getLast().isDone());
+    kernel.fillQueue();
     assertTrue(ipcache.putEndpoint(7, 300, List.of(ADDRESS)).isCompletedExceptionally());
-    kernel.isHeld = false;
-    kernel.run();
+    kernel.empty();
     assertFalse(kernel.held.containsKey(PREFIX));
-    ipcache.compareIfOutdated().join();
+    ipcache.setNode(Set.of()).join();
     assertEquals(ENDPOINT, kernel.held.get(PREFIX));
+  }
+
+  /** Else the entries of the previous run would stay. */
+  @Test
+  void shouldNotLoseAComparisonThatTheConductorRefused() {
+    final Kernel previous = new Kernel();
+    final Ipcache fresh = new Ipcache(previous);
+    previous.held.put(OTHER, CIDR);
+    previous.fillQueue();
+    fresh.stageEndpoint(7, 300, List.of(ADDRESS));
+    assertTrue(fresh.compare().isCompletedExceptionally());
+    previous.empty();
+    assertTrue(previous.held.containsKey(OTHER));
+    fresh.setNode(Set.of()).join();
+    assertEquals(ENDPOINT, previous.held.get(PREFIX));
+    assertFalse(previous.held.containsKey(OTHER));
   }
 
   /** What the kernel has of the previous run stays until the first comparison. */
@@ -282,7 +338,24 @@ class IpcacheTest {
             new KernelFaults(),
             new Repairs());
     private boolean isFull;
+    private boolean isBusy;
     private boolean isHeld;
+
+    /** The only prefix that a full map refuses; null: all. */
+    private Prefix refusesOnly;
+
+    void fillQueue() {
+      isHeld = true;
+      CompletableFuture<?> last;
+      do {
+        last = conductor.run(() -> {});
+      } while (!last.isDone());
+    }
+
+    void empty() {
+      isHeld = false;
+      run();
+    }
 
     @Override
     public CompletableFuture<List<IpcacheEntry>> read() {
@@ -367,7 +440,8 @@ class IpcacheTest {
 
     @Override
     public int update(DirectBuffer updated, DirectBuffer to) {
-      if (kernel.isFull) {
+      if (kernel.isFull
+          && (kernel.refusesOnly == null || kernel.refusesOnly.equals(prefix(updated)))) {
         return -Errno.ENOSPC;
       }
       final UnsafeBuffer copy = new UnsafeBuffer(new byte[valueBytes()]);
@@ -391,6 +465,9 @@ class IpcacheTest {
 
     @Override
     public int delete(DirectBuffer deleted) {
+      if (kernel.isBusy) {
+        return -Errno.EBUSY;
+      }
       final IpcacheEntry before = kernel.held.remove(prefix(deleted));
       if (before == null) {
         return -Errno.ENOENT;

@@ -62,9 +62,13 @@ public final class Batch {
    * Declares that a source has put all its entries: those of the previous run end with the last.
    */
   public void complete(DesiredTable table, int source) {
-    if (table.complete(source)) {
-      relieved.set(tables.indexOf(table));
-    }
+    table.complete(source);
+    relieve(table);
+  }
+
+  /** Ends the entries of the previous run once each source has put all its entries. */
+  void relieve(DesiredTable table) {
+    relieved.set(tables.indexOf(table));
   }
 
   /** Compares the whole map with the table, before the changes count as being in force. */
@@ -91,7 +95,11 @@ public final class Batch {
         : refusal;
   }
 
-  /** Begins anew, without changes. */
+  /**
+   * Begins anew, without changes.
+   *
+   * @param reviewsAll whether a change before was not completed
+   */
   void begin(boolean reviewsAll) {
     read.clear();
     compared.clear();
@@ -99,6 +107,7 @@ public final class Batch {
     reviewed.clear();
     if (reviewsAll) {
       reviewed.set(0, tables.size());
+      relieved.set(0, tables.size());
     }
     additions.forEach(LongArrayList::clear);
     removals.clear();
@@ -135,7 +144,7 @@ public final class Batch {
     return compared;
   }
 
-  /** Returns the numbers of the tables whose entries of the previous run end with this batch. */
+  /** Returns the numbers of the tables whose entries of the previous run may end now. */
   BitSet relieved() {
     return relieved;
   }

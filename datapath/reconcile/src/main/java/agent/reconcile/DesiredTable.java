@@ -231,9 +231,13 @@ public final class DesiredTable {
     return row;
   }
 
-  /** Declares the entries of a source complete; returns whether those of all sources are. */
-  boolean complete(int source) {
+  /** Declares the entries of a source complete. */
+  void complete(int source) {
     complete |= 1 << source;
+  }
+
+  /** Returns whether the entries of all sources are complete. */
+  boolean isComplete() {
     return complete == (1 << sources) - 1;
   }
 

@@ -147,6 +147,11 @@ public final class Reconciler implements Work {
     return current == null && requests.isEmpty();
   }
 
+  /** Returns whether all maps are known to hold what is desired, and nothing of a previous run. */
+  public boolean isInForce() {
+    return isIdle() && !isIncomplete && refused.isEmpty() && tables.haveNoRestored();
+  }
+
   @Override
   public Progress step() {
     if (isAhead) {
@@ -292,14 +297,13 @@ public final class Reconciler implements Work {
           }
           allowance -= adopted.adoptBatch();
         }
+        batch.relieve(adopted); // all sources may have put their entries while it was unreadable
       } catch (RuntimeException unreadable) {
         failure = failure == null ? unreadable : failure;
       }
       isBegun = false;
     }
-    if (!unknown.isEmpty()) {
-      unknown.removeIf(DesiredTable::isAdopted);
-    }
+    unknown.removeIf(DesiredTable::isAdopted);
     return true;
   }
 
@@ -323,7 +327,7 @@ public final class Reconciler implements Work {
   private boolean look(BitSet numbers, boolean relieves) {
     for (table = numbers.nextSetBit(table); table >= 0; table = numbers.nextSetBit(table + 1)) {
       final DesiredTable looked = tables.get(table);
-      if (looked != null && (!relieves || looked.hasRestored())) {
+      if (looked != null && (!relieves || looked.isComplete() && looked.hasRestored())) {
         if (allowance <= 0) {
           return false;
         }
@@ -521,7 +525,11 @@ public final class Reconciler implements Work {
         final TableComparison comparison = compared.comparison();
         if (!isBegun) {
           isBegun = true;
-          begin(comparison, reads);
+          if (reads) {
+            comparison.beginReading();
+          } else {
+            comparison.begin(false);
+          }
         }
         while (comparison.isRunning()) {
           if (allowance <= 0) {
@@ -541,14 +549,6 @@ public final class Reconciler implements Work {
       isBegun = false;
     }
     return true;
-  }
-
-  private static void begin(TableComparison comparison, boolean reads) {
-    if (reads) {
-      comparison.beginReading();
-    } else {
-      comparison.begin(false);
-    }
   }
 
   /** Retries what is due where there is no change to realize; returns whether anything was. */

@@ -57,6 +57,17 @@ final class Tables {
     return table.number();
   }
 
+  /** Returns whether the entries of the previous run are known, and none is desired any more. */
+  boolean haveNoRestored() {
+    for (int i = 0; i < tables.size(); i++) {
+      final DesiredTable table = tables.get(i);
+      if (table != null && (!table.isAdopted() || table.hasRestored())) {
+        return false;
+      }
+    }
+    return true;
+  }
+
   /** Returns the highest rank. */
   int highestRank() {
     return highestRank;

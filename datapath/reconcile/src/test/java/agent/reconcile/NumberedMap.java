@@ -135,6 +135,9 @@ final class NumberedMap implements TargetMap {
     if (!held[number]) {
       return -Errno.ENOENT;
     }
+    if (number == refused) {
+      return -Errno.EBUSY;
+    }
     note("-", number, 0);
     unset(number);
     return 0;

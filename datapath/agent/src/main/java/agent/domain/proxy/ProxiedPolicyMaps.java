@@ -97,7 +97,9 @@ public final class ProxiedPolicyMaps implements PolicyMapProxy {
 
   /** An endpoint has another identity, or is gone: flows of it may be open. */
   private static boolean changesAnEndpoint(IpcacheProxy.IpcacheChange change) {
-    return change.before() != null && change.before().endpointId() != 0;
+    return change.before() != null
+        && change.before().endpointId() != 0
+        && !change.before().equals(change.after());
   }
 
   private static void add(Collection<PolicyEntry> entries, Set<RedirectKind> kinds) {

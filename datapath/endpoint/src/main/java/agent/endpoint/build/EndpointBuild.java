@@ -116,7 +116,6 @@ public final class EndpointBuild {
             .thenAwait(() -> policies.synchronizeIfDistrusted(endpoint))
             .thenAwait(() -> attach(endpoint))
             .then(() -> endpoint.attached(endpoint.spec()))
-            .thenAwait(ipcache::compareIfOutdated)
             .thenAwait(() -> putAddresses(endpoint))
             .then(() -> addRoute(endpoint))
             .thenAwait(() -> storeRecord(endpoint))
@@ -153,7 +152,7 @@ public final class EndpointBuild {
       return null;
     }
     final String what = "endpoint " + endpoint.id() + ": detach from " + former.name();
-    return Answers.named("ipcache", ipcache.removeEndpoint(endpoint.addresses()))
+    return Answers.named("ipcache", ipcache.removeEndpoint(endpoint.id(), endpoint.addresses()))
         .thenComposeAsync(
             removed -> {
               endpoint.route(null);

@@ -100,7 +100,9 @@ public final class EndpointRemoval {
             .thenAwait(() -> removeRecord(endpoint, errors))
             .thenAwait(
                 () ->
-                    Answers.settled(errors, owners.ipcache().removeEndpoint(endpoint.addresses())))
+                    Answers.settled(
+                        errors,
+                        owners.ipcache().removeEndpoint(endpoint.id(), endpoint.addresses())))
             .thenAwait(() -> disconnect(endpoint, errors))
             .thenAwait(() -> detach(endpoint, errors))
             .thenAwait(() -> Answers.settled(errors, policies.remove(endpoint)))

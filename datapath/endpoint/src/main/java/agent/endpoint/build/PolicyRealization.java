@@ -80,8 +80,7 @@ public final class PolicyRealization {
    * other endpoints are not affected.
    *
    * @param update the result of the latest change of the policy engine
-   * @return fails where the ipcache could not be written; the next write then compares the whole
-   *     ipcache with the kernel first
+   * @return fails where an entry of the ipcache could not be written; the datapath retries that
    */
   public CompletableFuture<Void> realize(PolicyUpdate update) {
     final UpdateRealization run =

@@ -176,14 +176,9 @@ final class UpdateRealization {
         || !update.outside().removed().isEmpty();
   }
 
-  /**
-   * Entries of identities that no address has: no verdict depends on them, unless what the kernel
-   * holds is not known.
-   */
+  /** Entries of identities that no address has: no verdict depends on them. */
   private void bridge() {
-    if (!ipcache.isOutdated()) {
-      unused.addAll(update.outside().newIdentities());
-    }
+    unused.addAll(update.outside().newIdentities());
     ask(update.bridges(), engine.requests().revision());
     unused.clear();
   }

@@ -166,7 +166,10 @@ public final class Restoration {
     return result;
   }
 
-  /** Whatever step has failed, the endpoints that are loaded are built: a build needs none. */
+  /**
+   * Whatever step has failed, the ipcache is compared and the endpoints that are loaded are built:
+   * a build needs no other step.
+   */
   private void failed(RuntimeException failure, CompletableFuture<RestoreReport> result) {
     prepared.complete(null);
     if (loaded.completeExceptionally(failure)) {
@@ -177,6 +180,7 @@ public final class Restoration {
     errors.add(String.valueOf(failure.getMessage()));
     conductor.beginHere(
         new StepSequence(conductor::wake)
+            .thenAwait(this::compareIpcache)
             .thenAwait(() -> builds.run())
             .onDone(() -> result.complete(report()))
             .onFailure(result::completeExceptionally));
@@ -230,6 +234,10 @@ public final class Restoration {
     live.ipcache().stage(live.engine().outsidePrefixes(), localAddresses.reachable());
   }
 
+  private CompletableFuture<?> compareIpcache() {
+    return Answers.settled(errors, live.ipcache().compare());
+  }
+
   /** Adds the steps that bring policy maps and ipcache to the present policy. */
   private void prepare(StepSequence steps, Set<Integer> known, Set<Integer> enforced) {
     steps.then(() -> live.registry().all().forEach(this::restorePorts));
@@ -244,7 +252,7 @@ public final class Restoration {
           publish();
         });
     steps.thenAwait(() -> gains(known));
-    steps.thenAwait(() -> Answers.settled(errors, live.ipcache().compare()));
+    steps.thenAwait(this::compareIpcache);
     each(
         steps,
         "policy map",

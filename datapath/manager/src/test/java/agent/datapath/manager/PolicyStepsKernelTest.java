@@ -2,9 +2,11 @@ package agent.datapath.manager;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.bindings.bpf.LibBpf;
+import agent.bindings.libbpf.Libbpf;
 import agent.conductor.Repairs;
 import agent.datapath.guard.Check;
 import agent.datapath.guard.KernelFaults;
@@ -26,6 +28,7 @@ import agent.datapath.spec.PolicyEntry;
 import agent.datapath.spec.PolicyMapProxy.PolicyChange;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.EndpointMap;
+import agent.maps.kernel.GenerationArray;
 import agent.maps.kernel.MapCatalog;
 import agent.maps.kernel.MapRegistry;
 import agent.maps.kernel.MapWriteListener;
@@ -40,6 +43,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.agrona.DirectBuffer;
@@ -387,6 +391,50 @@ class PolicyStepsKernelTest {
     assertFalse(imported.isDone());
     run(imported);
     assertEquals(ENTRIES + 1, writes.size());
+  }
+
+  /** Adds an entry of an identity that no address is to have; returns whether verdicts stay. */
+  private boolean keepsVerdicts(int identity) {
+    final PolicyDelta gains =
+        new PolicyDelta(
+            List.of(PolicyEntry.allow(identity, PolicyDirection.EGRESS, 6, 80)), List.of());
+    try (GenerationArray array = new GenerationArray(maps.get(MapCatalog.GENERATIONS))) {
+      final long before = array.get(5);
+      assertEquals(Map.of(), run(policies.apply(List.of(new PolicyChange(5, 0, gains, true)))));
+      return array.get(5) == before;
+    }
+  }
+
+  /** The entry of a prefix that no rule names any more could not be removed. */
+  @Test
+  void shouldJudgeAgainWhereAnAddressMayStillHaveAnIdentityThatGainsEntries() {
+    run(policies.synchronize(5, 0, List.of()));
+    run(ipcache.synchronize(List.of(added(1))));
+    assertTrue(keepsVerdicts(100));
+    final BpfMap map = maps.get(MapCatalog.IPCACHE4);
+    assertEquals(0, Libbpf.bpf_map_freeze(map.fd()));
+    final IpcacheChange removal = new IpcacheChange(added(1).after(), null);
+    final CompletableFuture<Void> refused = ipcache.apply(List.of(removal));
+    assertThrows(CompletionException.class, () -> run(refused));
+    assertEquals(1, map.countEntries());
+    assertFalse(keepsVerdicts(7));
+  }
+
+  @Test
+  void shouldJudgeAgainWhileARemovalIsNotSent() {
+    run(policies.synchronize(5, 0, List.of()));
+    run(ipcache.synchronize(List.of(added(1))));
+    CompletableFuture<Void> last;
+    do {
+      last = conductor.run(() -> {});
+    } while (!last.isDone()); // until the queue is full
+    final IpcacheChange removal = new IpcacheChange(added(1).after(), null);
+    assertTrue(ipcache.apply(List.of(removal)).isCompletedExceptionally());
+    while (conductor.doWork() > 0) {}
+    assertFalse(keepsVerdicts(7));
+    run(ipcache.apply(List.of()));
+    assertEquals(0, maps.get(MapCatalog.IPCACHE4).countEntries());
+    assertTrue(keepsVerdicts(8));
   }
 
   private void assertOneCommand(CompletableFuture<?> call, int written) {

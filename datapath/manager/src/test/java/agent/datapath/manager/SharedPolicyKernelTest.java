@@ -5,6 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.datapath.spec.EndpointSpec;
+import agent.datapath.spec.IpcacheEntry;
+import agent.datapath.spec.IpcacheProxy.IpcacheChange;
 import agent.datapath.spec.PolicyDelta;
 import agent.datapath.spec.PolicyEntry;
 import agent.datapath.spec.PolicyMapProxy.PolicyChange;
@@ -17,6 +19,7 @@ import agent.testkit.Ping;
 import agent.testkit.UdpEchoServer;
 import agent.testkit.UdpStream;
 import agent.testkit.Workload;
+import agent.types.Prefix;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
@@ -208,8 +211,7 @@ class SharedPolicyKernelTest {
   @Test
   void shouldKeepTheVerdictsWhereOnlyUnusedIdentitiesGainEntries() throws Exception {
     attachBoth();
-    final PolicyDelta more =
-        new PolicyDelta(List.of(PolicyEntry.allow(77, PolicyDirection.EGRESS, 6, 80)), List.of());
+    final PolicyDelta more = allowing(77);
     final long before = generation(FIRST);
     final long ofSecond = generation(SECOND);
     assertEquals(Map.of(), apply(new PolicyChange(FIRST, IDENTITY, more, true), more));
@@ -233,6 +235,31 @@ class SharedPolicyKernelTest {
     final long split = generation(FIRST);
     assertEquals(Map.of(), apply(new PolicyChange(FIRST, IDENTITY, more), null));
     assertTrue(generation(FIRST) > split);
+  }
+
+  /** An address of the previous run may have the identity until all addresses are put. */
+  @Test
+  void shouldJudgeAgainWhereAnAddressOfThePreviousRunMayHaveTheIdentity() {
+    attachBoth();
+    final IpcacheEntry former = new IpcacheEntry(Prefix.parse("198.51.100.7/32"), 77, 0, false);
+    await(manager.ipcache().apply(List.of(new IpcacheChange(null, former))));
+    manager.close();
+    manager = node.launch(node.context());
+    attachBoth();
+    final long before = generation(FIRST);
+    final PolicyDelta first = allowing(77);
+    assertEquals(Map.of(), apply(new PolicyChange(FIRST, IDENTITY, first, true), first));
+    assertTrue(generation(FIRST) > before);
+    await(manager.ipcache().synchronize(List.of()));
+    final long compared = generation(FIRST);
+    final PolicyDelta second = allowing(78);
+    assertEquals(Map.of(), apply(new PolicyChange(FIRST, IDENTITY, second, true), second));
+    assertEquals(compared, generation(FIRST));
+  }
+
+  private static PolicyDelta allowing(int identity) {
+    return new PolicyDelta(
+        List.of(PolicyEntry.allow(identity, PolicyDirection.EGRESS, 6, 80)), List.of());
   }
 
   private Map<Integer, RuntimeException> apply(PolicyChange first, PolicyDelta ofSecond) {

@@ -9,7 +9,8 @@ import java.util.concurrent.CompletableFuture;
  * Reads the ipcache maps of the kernel, and changes the entries that they are to hold. Only the
  * module {@code datapath/ipcache}, which owns their content, uses it. Threads, order and failures
  * are those of {@link EndpointAttachmentProxy}; changes follow the calls of {@link PolicyMapProxy}
- * that were made before them. An entry that the kernel refuses is retried.
+ * that were made before them. An entry that the kernel refuses is retried, and the call fails; so
+ * does the next call that has the same entry, until the kernel holds it.
  */
 public interface IpcacheProxy {
   /** Reads all entries of the kernel. */

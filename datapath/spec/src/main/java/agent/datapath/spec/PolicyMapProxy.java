@@ -19,8 +19,9 @@ public interface PolicyMapProxy {
    * @param endpointId the endpoint
    * @param identity its identity, by which it may share a map; 0: it shares none
    * @param delta the difference to its present entries
-   * @param isUnused whether it only adds entries of identities that no address has: verdicts that
-   *     were given before hold
+   * @param isUnused whether it only adds entries of identities that no address is to have: verdicts
+   *     that were given before hold, unless an entry of {@link IpcacheProxy} that has one of them
+   *     could not be removed yet
    */
   record PolicyChange(int endpointId, int identity, PolicyDelta delta, boolean isUnused) {
     /** A change on which verdicts may depend. */

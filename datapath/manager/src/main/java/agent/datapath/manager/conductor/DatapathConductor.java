@@ -7,9 +7,11 @@ import agent.reconcile.TableChanges;
 import agent.reconcile.Waiter;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Queue;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.function.IntSupplier;
 import org.agrona.concurrent.NanoClock;
 
@@ -28,6 +30,12 @@ public final class DatapathConductor extends ConductorAgent {
   private final Reconciler reconciler;
   private final Reconciler policyReconciler;
   private final ImmediateChanges immediateChanges;
+
+  /** Changes of the ipcache that a full queue of commands did not take: the next ones follow. */
+  private final Queue<TableChanges> unsent = new ConcurrentLinkedQueue<>();
+
+  /** The number of those that are not realized yet. */
+  private int sentLate;
 
   /**
    * Creates the conductor without starting its thread.
@@ -81,9 +89,43 @@ public final class DatapathConductor extends ConductorAgent {
   /**
    * Submits changes of the ipcache: they follow the changes of policy maps that were submitted
    * before, which may be for the identities of new prefixes. No change of a policy map waits for
-   * the ipcache. For this agent's thread.
+   * the ipcache. For any thread.
+   *
+   * @return completes when they are in force; fails also where the queue of commands is full, in
+   *     which case they are realized before the next ones
    */
-  void submitBehindPolicies(TableChanges changes, Waiter waiter) {
+  CompletableFuture<Void> changeAddresses(TableChanges changes) {
+    final CompletableFuture<Void> written = new CompletableFuture<>();
+    run(() -> submitAddresses(changes, written))
+        .whenComplete(
+            (submitted, refusal) -> {
+              if (refusal != null) {
+                unsent.add(changes);
+                written.completeExceptionally(refusal);
+              }
+            });
+    return written;
+  }
+
+  private void submitAddresses(TableChanges changes, CompletableFuture<Void> written) {
+    TableChanges before = unsent.poll();
+    while (before != null) {
+      sentLate++;
+      submitBehindPolicies(before, failure -> sentLate--); // it was answered
+      before = unsent.poll();
+    }
+    submitBehindPolicies(changes, failure -> answer(written, null, failure));
+  }
+
+  /**
+   * Returns whether the ipcache maps are known to hold what is desired, and nothing else: no
+   * address has an identity that was taken from it. For this agent's thread.
+   */
+  boolean areAddressesInForce() {
+    return unsent.isEmpty() && sentLate == 0 && reconciler.isInForce();
+  }
+
+  private void submitBehindPolicies(TableChanges changes, Waiter waiter) {
     if (policyReconciler.isIdle()) {
       reconciler.submit(changes, waiter);
     } else {

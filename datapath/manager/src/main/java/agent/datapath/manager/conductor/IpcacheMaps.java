@@ -23,9 +23,7 @@ import agent.types.Prefix;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
-import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ConcurrentLinkedQueue;
 import org.agrona.MutableDirectBuffer;
 import org.agrona.concurrent.UnsafeBuffer;
 
@@ -55,9 +53,6 @@ public final class IpcacheMaps implements IpcacheProxy {
   private final DesiredTable table4;
   private final DesiredTable table6;
   private final Check comparison;
-
-  /** Changes that a full queue of commands did not take: the next ones follow them. */
-  private final Queue<List<IpcacheChange>> unsent = new ConcurrentLinkedQueue<>();
 
   private final UnsafeBuffer key4 = new UnsafeBuffer(new byte[Ipcache4KeyFlyweight.LENGTH]);
   private final UnsafeBuffer key6 = new UnsafeBuffer(new byte[Ipcache6KeyFlyweight.LENGTH]);
@@ -116,46 +111,12 @@ public final class IpcacheMaps implements IpcacheProxy {
 
   @Override
   public CompletableFuture<Void> apply(Collection<IpcacheChange> changes) {
-    return submit(List.copyOf(changes), false);
+    return conductor.changeAddresses(new ListedChanges(List.copyOf(changes), false));
   }
 
   @Override
   public CompletableFuture<Void> synchronize(Collection<IpcacheChange> changes) {
-    return submit(List.copyOf(changes), true);
-  }
-
-  private CompletableFuture<Void> submit(List<IpcacheChange> changes, boolean isWhole) {
-    final CompletableFuture<Void> written = new CompletableFuture<>();
-    conductor
-        .run(() -> onSubmit(changes, isWhole, written))
-        .whenComplete(
-            (submitted, refusal) -> {
-              if (refusal != null) {
-                unsent.add(changes);
-                written.completeExceptionally(refusal);
-              }
-            });
-    return written;
-  }
-
-  private void onSubmit(
-      List<IpcacheChange> changes, boolean isWhole, CompletableFuture<Void> written) {
-    List<IpcacheChange> before = unsent.poll();
-    while (before != null) {
-      conductor.submitBehindPolicies(
-          new ListedChanges(before, false), failure -> {}); // it was answered
-      before = unsent.poll();
-    }
-    conductor.submitBehindPolicies(
-        new ListedChanges(changes, isWhole), failure -> answer(written, failure));
-  }
-
-  private static void answer(CompletableFuture<Void> written, RuntimeException failure) {
-    if (failure == null) {
-      written.complete(null);
-    } else {
-      written.completeExceptionally(DatapathFailures.refusal(failure));
-    }
+    return conductor.changeAddresses(new ListedChanges(List.copyOf(changes), true));
   }
 
   /** The changes of one call, which are applied in slices. */

@@ -226,9 +226,10 @@ final class PolicyChanges {
     }
   }
 
+  /** An address may still have an identity that no address is to have. */
   private boolean isUnused(SharedPolicy policy) {
     final PolicyChange change = byId.get(policy.endpointId());
-    return change != null && change.isUnused();
+    return change != null && change.isUnused() && maps.areAddressesInForce();
   }
 
   private void moveTo(int id, SharedPolicy policy) {

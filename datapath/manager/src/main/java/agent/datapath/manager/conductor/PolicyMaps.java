@@ -295,6 +295,11 @@ public final class PolicyMaps implements PolicyMapProxy, AutoCloseable {
     return true;
   }
 
+  /** Returns whether no address has an identity that was taken from it. */
+  boolean areAddressesInForce() {
+    return conductor.areAddressesInForce();
+  }
+
   /** Returns whether an endpoint has an entry with another identity. */
   boolean hasOtherIdentity(int id, int identity) {
     return identity != SharedPolicy.NOT_SHARED && entries.hasOtherIdentity(id, identity);
