@@ -203,12 +203,14 @@ public final class AgentDomain implements AutoCloseable {
 
   /** Completes what options say of the endpoints by the parts that they use. */
   private EndpointContext endpoints(RuntimeConfiguration restored) {
-    final ProxiedPolicyMaps policyMaps = new ProxiedPolicyMaps(datapath.policyMaps(), proxies);
     return context
         .endpoints()
         .node(node)
         .guarded(node.guardedDevices(), datapath.devices())
-        .datapath(datapath.endpoints(), policyMaps, policyMaps.inOrder(datapath.ipcache()))
+        .datapath(
+            datapath.endpoints(),
+            new ProxiedPolicyMaps(datapath.policyMaps(), proxies),
+            datapath.ipcache())
         .store(context.state().endpointStore())
         .translationTrace(new TranslationTrace(datapath.events())::enable)
         .storing(context.state().store()::store)

@@ -161,12 +161,26 @@ class EndpointStateTest {
     assertEquals(List.of(), endpoint.takeFormerIdentities());
     endpoint.identify(second);
     assertSame(first, endpoint.formerIdentity(first.labels()));
+    assertTrue(endpoint.hasFormerIdentity());
     assertNull(endpoint.formerIdentity(second.labels()));
     endpoint.identifyAgain(first);
     assertSame(first, endpoint.identity());
     assertNull(endpoint.formerIdentity(first.labels()));
     assertEquals(List.of(second), endpoint.takeFormerIdentities());
     assertEquals(List.of(), endpoint.takeFormerIdentities());
+  }
+
+  /** Open flows are judged again when its address has another identity. */
+  @Test
+  void shouldHaveAFormerIdentityWhereTheStoreHasAnother() {
+    final Endpoint endpoint = endpoint(12);
+    endpoint.stored(endpoint.record().withIdentity(0));
+    endpoint.identify(identity(301, "a=1"));
+    assertFalse(endpoint.hasFormerIdentity());
+    endpoint.stored(endpoint.record().withIdentity(300));
+    assertTrue(endpoint.hasFormerIdentity(), "that of the previous run");
+    endpoint.stored(endpoint.record().withIdentity(301));
+    assertFalse(endpoint.hasFormerIdentity());
   }
 
   @Test

@@ -29,6 +29,7 @@ import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Predicate;
 import java.util.function.Supplier;
+import java.util.stream.Stream;
 
 /**
  * A datapath in memory. It computes verdicts as the programs do, so that a test can check them
@@ -149,6 +150,13 @@ final class FakeDatapath implements EndpointAttachmentProxy, PolicyMapProxy, Ipc
   public CompletableFuture<Void> enforceOnOpenFlows() {
     onEnforced.run();
     return CompletableFuture.completedFuture(null);
+  }
+
+  @Override
+  public CompletableFuture<Void> startProxies(Stream<PolicyEntry> entries) {
+    return entries.anyMatch(entry -> entry.verdict().isRedirect())
+        ? done("proxies", null)
+        : CompletableFuture.completedFuture(null);
   }
 
   @Override

@@ -5,6 +5,8 @@ import agent.policy.spec.PeerRuleSpec.FqdnSpec;
 import agent.policy.spec.PeerRuleSpec.PortRuleSpec;
 import agent.policy.spec.PeerRuleSpec.PortSpec;
 import agent.policy.spec.PeerRuleSpec.ServiceSpec;
+import agent.policy.spec.RequestRuleSpec;
+import agent.policy.spec.RequestRuleSpec.HttpSpec;
 import agent.policy.spec.RuleSpec;
 import agent.policy.spec.RuleSpec.LabelSpec;
 import agent.policy.spec.SelectorSpec;
@@ -26,6 +28,26 @@ final class TestRules {
 
   static RuleSpec allowIngressFromCidr(String to, String cidr, int port) {
     return rule(to, List.of(peer(null, List.of(cidr), port)), null);
+  }
+
+  /** Returns a rule that allows addresses of a CIDR to send GET requests to endpoints. */
+  static RuleSpec allowRequests(String to, String cidr, int port) {
+    final RequestRuleSpec get =
+        new RequestRuleSpec(List.of(new HttpSpec("GET", null, null, null, null)), null);
+    final PortSpec tcp = new PortSpec(Integer.toString(port), null, "TCP");
+    final PeerRuleSpec peer =
+        new PeerRuleSpec(
+            null,
+            null,
+            List.of(cidr),
+            null,
+            null,
+            List.of(new PortRuleSpec(List.of(tcp), null, get)),
+            null,
+            null,
+            null,
+            null);
+    return rule(to, List.of(peer), null);
   }
 
   /** Returns a rule with 9000 ports: a policy map holds it for one identity, and not for two. */

@@ -20,9 +20,9 @@ import java.util.stream.Stream;
  * The only owner of the ipcache: passes the desired entries of each source to the datapath, which
  * has them with the precedence of the sources, writes only differences to the kernel, and retries
  * what the kernel refuses. Kept here are the entries of this node's addresses, of which a
- * difference is made, and the former entries of endpoints. Runs on the owner's thread. Every method
- * returns a future that completes when the kernel holds the entries, and fails where it has refused
- * one of them. Entries of the previous run stay until {@link #compare()}.
+ * difference is made. Runs on the owner's thread. Every method returns a future that completes when
+ * the kernel holds the entries, and fails where it has refused one of them. Entries of the previous
+ * run stay until {@link #compare()}.
  */
 public final class Ipcache {
   private static final Comparator<IpcacheEntry> LONGEST_FIRST =
@@ -41,7 +41,6 @@ public final class Ipcache {
           .toList();
 
   private final IpcacheProxy kernel;
-  private final Map<Prefix, IpcacheEntry> endpoints = new HashMap<>();
   private final Map<Prefix, IpcacheEntry> node = new HashMap<>();
 
   /** Changes that the next comparison is to have. */
@@ -67,14 +66,11 @@ public final class Ipcache {
    * also those that were removed already.
    */
   public CompletableFuture<Void> removeEndpoint(int endpointId, Collection<IpAddress> addresses) {
-    final List<IpcacheChange> changes = new ArrayList<>(addresses.size());
-    for (final IpAddress address : addresses) {
-      final IpcacheEntry entry = new IpcacheEntry(Prefix.of(address), 0, endpointId, false);
-      endpoints.computeIfPresent(
-          entry.prefix(), (prefix, held) -> held.endpointId() == endpointId ? null : held);
-      changes.add(new IpcacheChange(entry, null));
-    }
-    return kernel.apply(changes);
+    return kernel.apply(
+        addresses.stream()
+            .map(address -> new IpcacheEntry(Prefix.of(address), 0, endpointId, false))
+            .map(entry -> new IpcacheChange(entry, null))
+            .toList());
   }
 
   /**
@@ -153,15 +149,12 @@ public final class Ipcache {
     return compared;
   }
 
-  private List<IpcacheChange> endpointChanges(
+  private static List<IpcacheChange> endpointChanges(
       int endpointId, int identity, Collection<IpAddress> addresses) {
-    final List<IpcacheChange> changes = new ArrayList<>(addresses.size());
-    for (final IpAddress address : addresses) {
-      final IpcacheEntry entry = new IpcacheEntry(Prefix.of(address), identity, endpointId, false);
-      final IpcacheEntry before = endpoints.put(entry.prefix(), entry);
-      changes.add(new IpcacheChange(before, entry));
-    }
-    return changes;
+    return addresses.stream()
+        .map(address -> new IpcacheEntry(Prefix.of(address), identity, endpointId, false))
+        .map(entry -> new IpcacheChange(null, entry))
+        .toList();
   }
 
   private List<IpcacheChange> nodeChanges(Set<Prefix> prefixes) {

@@ -249,23 +249,6 @@ class IpcacheTest {
     assertEquals(before.size() + 3, after.size());
   }
 
-  /** What has to be done on open flows depends on what an endpoint had before. */
-  @Test
-  void shouldNameTheFormerEntryOfAnEndpoint() {
-    ipcache.putEndpoint(7, 300, List.of(ADDRESS)).join();
-    kernel.asked.clear();
-    ipcache.putEndpoint(7, 300, List.of(ADDRESS)).join();
-    assertEquals(List.of(new IpcacheChange(ENDPOINT, ENDPOINT)), kernel.asked);
-    kernel.asked.clear();
-    ipcache.putEndpoint(7, 301, List.of(ADDRESS)).join();
-    final IpcacheEntry other = new IpcacheEntry(PREFIX, 301, 7, false);
-    assertEquals(List.of(new IpcacheChange(ENDPOINT, other)), kernel.asked);
-    kernel.asked.clear();
-    ipcache.removeEndpoint(7, List.of(ADDRESS)).join();
-    final IpcacheEntry former = new IpcacheEntry(PREFIX, 0, 7, false);
-    assertEquals(List.of(new IpcacheChange(former, null)), kernel.asked);
-  }
-
   @Test
   void shouldWriteWhatTheFirstComparisonCouldNotWriteBeforeTheNextCall() {
     final Kernel full = new Kernel();
@@ -327,7 +310,6 @@ class IpcacheTest {
     private final Map<Prefix, IpcacheEntry> held = new TreeMap<>();
     private final List<List<IpcacheChange>> commands = new ArrayList<>();
     private final List<IpcacheChange> written = new ArrayList<>();
-    private final List<IpcacheChange> asked = new ArrayList<>();
     private final DatapathConductor conductor = new DatapathConductor(System::nanoTime, () -> 0);
     private final IpcacheMaps maps =
         new IpcacheMaps(
@@ -364,7 +346,6 @@ class IpcacheTest {
 
     @Override
     public CompletableFuture<Void> apply(Collection<IpcacheChange> changes) {
-      asked.addAll(changes);
       return answered(maps.apply(changes));
     }
 

@@ -117,6 +117,7 @@ public final class EndpointBuild {
             .thenAwait(() -> attach(endpoint))
             .then(() -> endpoint.attached(endpoint.spec()))
             .thenAwait(() -> putAddresses(endpoint))
+            .thenAwait(() -> policies.enforceIdentity(endpoint))
             .then(() -> addRoute(endpoint))
             .thenAwait(() -> storeRecord(endpoint))
             .then(() -> policies.releaseFormerIdentities(endpoint))
@@ -153,8 +154,9 @@ public final class EndpointBuild {
     }
     final String what = "endpoint " + endpoint.id() + ": detach from " + former.name();
     return Answers.named("ipcache", ipcache.removeEndpoint(endpoint.id(), endpoint.addresses()))
+        .thenCompose(removed -> policies.enforceOnOpenFlows())
         .thenComposeAsync(
-            removed -> {
+            enforced -> {
               endpoint.route(null);
               endpoint.hostInterfaceUp(false);
               return hostInterfaces.find(endpoint.id());

@@ -104,6 +104,19 @@ public final class EndpointPolicies {
     return realization.idle(endpoint.id());
   }
 
+  /**
+   * Enforces the policies on flows that proxies have open, where the endpoint has another identity
+   * than before; returns null where it has not.
+   */
+  CompletableFuture<Void> enforceIdentity(Endpoint endpoint) {
+    return endpoint.hasFormerIdentity() ? enforceOnOpenFlows() : null;
+  }
+
+  /** Enforces the policies on flows that proxies have open. */
+  CompletableFuture<Void> enforceOnOpenFlows() {
+    return realization.enforceOnOpenFlows();
+  }
+
   /** Removes the endpoint from the policy. */
   CompletableFuture<Void> remove(Endpoint endpoint) {
     trace(endpoint.id(), EndpointOptions.defaults());

@@ -102,7 +102,10 @@ public final class EndpointRemoval {
                 () ->
                     Answers.settled(
                         errors,
-                        owners.ipcache().removeEndpoint(endpoint.id(), endpoint.addresses())))
+                        owners
+                            .ipcache()
+                            .removeEndpoint(endpoint.id(), endpoint.addresses())
+                            .thenCompose(removed -> policies.enforceOnOpenFlows())))
             .thenAwait(() -> disconnect(endpoint, errors))
             .thenAwait(() -> detach(endpoint, errors))
             .thenAwait(() -> Answers.settled(errors, policies.remove(endpoint)))

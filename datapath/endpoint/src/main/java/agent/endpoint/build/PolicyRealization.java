@@ -12,6 +12,7 @@ import agent.policy.PolicyCommit;
 import agent.policy.PolicyCommitting;
 import agent.policy.PolicyEngine;
 import agent.policy.PolicyUpdate;
+import agent.policy.PolicyUpdate.EndpointPolicyChange;
 import agent.policy.resolve.ResolvedPolicy;
 import agent.types.OperationException;
 import java.util.ArrayDeque;
@@ -85,7 +86,23 @@ public final class PolicyRealization {
   public CompletableFuture<Void> realize(PolicyUpdate update) {
     final UpdateRealization run =
         new UpdateRealization(update, conductor, registry, journal, policyMaps, ipcache, engine);
-    return enqueue(run.endpoints(), run::addTo);
+    return enqueue(run.endpoints(), steps -> run.addTo(addProxies(steps, update)));
+  }
+
+  /** Adds the start of the proxies that an update sends flows to, before its first write. */
+  private StepSequence addProxies(StepSequence steps, PolicyUpdate update) {
+    final List<EndpointPolicyChange> redirecting =
+        changes(update).filter(change -> !change.policy().requests().isEmpty()).toList();
+    return redirecting.isEmpty()
+        ? steps
+        : steps.thenAwait(
+            () ->
+                policyMaps.startProxies(
+                    redirecting.stream().flatMap(change -> change.diff().upserts().stream())));
+  }
+
+  private static Stream<EndpointPolicyChange> changes(PolicyUpdate update) {
+    return Stream.of(update.bridges(), update.endpoints(), update.cleanups()).flatMap(List::stream);
   }
 
   /**
@@ -201,8 +218,7 @@ public final class PolicyRealization {
    * @throws OperationException where one does not start, so that these flows are dropped
    */
   public void requireServed(PolicyUpdate update) {
-    Stream.of(update.bridges(), update.endpoints(), update.cleanups())
-        .flatMap(List::stream)
+    changes(update)
         .map(change -> policyMaps.unserved(change.diff().upserts()))
         .flatMap(Optional::stream)
         .findFirst()
@@ -210,6 +226,11 @@ public final class PolicyRealization {
             reason -> {
               throw new OperationException(reason);
             });
+  }
+
+  /** Enforces the policies on flows that proxies have open: an address has another identity. */
+  CompletableFuture<Void> enforceOnOpenFlows() {
+    return policyMaps.enforceOnOpenFlows();
   }
 
   /** Realizes the policy changes caused by identities that were added or removed. */

@@ -251,6 +251,7 @@ public final class Restoration {
               e -> live.engine().policyOf(e.id()).ifPresent(policy -> e.resolved(policy)));
           publish();
         });
+    steps.thenAwait(this::startProxies);
     steps.thenAwait(() -> gains(known));
     steps.thenAwait(this::compareIpcache);
     each(
@@ -271,6 +272,14 @@ public final class Restoration {
                 .filter(endpoint -> endpoint.policy() != null)
                 .map(e -> new EndpointPolicyChange(e.id(), e.policy(), PolicyDelta.NONE))
                 .toList());
+  }
+
+  private CompletableFuture<Void> startProxies() {
+    return policyMaps.startProxies(
+        endpoints.stream()
+            .map(Endpoint::policy)
+            .filter(policy -> policy != null && !policy.requests().isEmpty())
+            .flatMap(policy -> policy.entries().stream()));
   }
 
   /** Until its identity arrives, peers know an endpoint by the number of the previous run. */

@@ -208,6 +208,15 @@ public final class Endpoint {
     return identified;
   }
 
+  /**
+   * Returns whether the ipcache may have another identity of the endpoint than the present one: a
+   * former one, or that of the previous run.
+   */
+  public boolean hasFormerIdentity() {
+    return !formerIdentities.isEmpty()
+        || stored != null && stored.identity() != 0 && stored.identity() != identity.id();
+  }
+
   /** Returns the former identities and clears the list. */
   public List<Identity> takeFormerIdentities() {
     final List<Identity> former = List.copyOf(formerIdentities);

@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
+import java.util.stream.Stream;
 
 /**
  * Writes policy maps of endpoints. Endpoints of one identity with equal entries share one map.
@@ -33,6 +34,16 @@ public interface PolicyMapProxy {
     public boolean isAlike(PolicyChange other) {
       return identity == other.identity && isUnused == other.isUnused && delta.equals(other.delta);
     }
+  }
+
+  /**
+   * Starts the proxies that entries send flows to. Precedes the calls that write such an entry, but
+   * for {@link #synchronize}, and those of {@link IpcacheProxy} that are to follow them.
+   *
+   * @return completes when they run, or could not be started ({@link #unserved})
+   */
+  default CompletableFuture<Void> startProxies(Stream<PolicyEntry> entries) {
+    return CompletableFuture.completedFuture(null);
   }
 
   /**
