@@ -224,22 +224,23 @@ final class ProxyConnections {
   /** Logs the first refusal, and then once a minute. */
   private void refuse(Client client, String what) {
     refused++;
+    forget(client, 0);
     LOGGER.debug("{} of {} is refused", what, client);
     final long nowNs = ticker.nanoTime();
     if (nowNs - loggedNs >= LOGGED_NS) {
       LOGGER.warn(
           "HTTP proxy: {} of {} refused: {} of {} descriptors are in use, {} of them by this client;"
-              + " {} refused since the last message",
+              + " clients with connections: {}; {} refused since the last message",
           what,
           client,
           most - free,
           most,
           client.own,
+          clients.size(),
           refused - refusedBefore);
       loggedNs = nowNs;
       refusedBefore = refused;
     }
-    forget(client, 0);
   }
 
   long nanoTime() {

@@ -271,7 +271,7 @@ class ProxyConnectionsTest {
   void shouldLogTheFirstRefusalAndThenOnceAMinute() {
     try (RecordedLog log = RecordedLog.of(ProxyConnections.class)) {
       final List<Counted> first = fill(3);
-      assertEquals(List.of(refusal("a connection of endpoint 3", 28, 28, 1)), log.take());
+      assertEquals(List.of(refusal("a connection of endpoint 3", 28, 28, 1, 1)), log.take());
       while (connections.add(flow(0, 9), new EmbeddedChannel()) instanceof CountedConnection more) {
         more.begin();
       }
@@ -281,20 +281,77 @@ class ProxyConnectionsTest {
       ticker.advance(1_000, TimeUnit.MILLISECONDS);
       assertNull(connections.add(flow(0, 9), new EmbeddedChannel()));
       assertEquals(
-          List.of(refusal("a connection of clients outside to endpoint 9", 30, 2, 3)), log.take());
+          List.of(refusal("a connection of clients outside to endpoint 9", 30, 2, 2, 3)),
+          log.take());
       assertNull(client(3));
       assertEquals(List.of(), log.take());
       ticker.advance(60_000, TimeUnit.MILLISECONDS);
       assertNull(first.getFirst().counted.addServer());
       assertEquals(
-          List.of(refusal("a connection to a server of endpoint 3", 30, 28, 2)), log.take());
+          List.of(refusal("a connection to a server of endpoint 3", 30, 28, 2, 2)), log.take());
     }
   }
 
-  private static String refusal(String what, int open, int own, int refused) {
+  private static String refusal(String what, int open, int own, int clients, int refused) {
     return ("WARN HTTP proxy: %s refused: %d of 32 descriptors are in use, %d of them by this"
-            + " client; %d refused since the last message")
-        .formatted(what, open, own, refused);
+            + " client; clients with connections: %d; %d refused since the last message")
+        .formatted(what, open, own, clients, refused);
+  }
+
+  /** Endpoints come and go for as long as the proxy runs. */
+  @Test
+  void shouldForgetClientsThatHaveNoConnectionLeftOrGotNone() {
+    for (int endpoint = 100; endpoint < 200; endpoint++) {
+      final Counted client = client(endpoint).begin();
+      final List<Counted> both = List.of(client, server(client));
+      both.get(endpoint % 2).channel.close();
+      both.get(1 - endpoint % 2).channel.close();
+    }
+    final Counted other = client(2).begin();
+    final Counted left = server(other);
+    other.channel.close();
+    try (RecordedLog log = RecordedLog.of(ProxyConnections.class)) {
+      fill(1);
+      assertEquals(List.of(refusal("a connection of endpoint 1", 28, 27, 2, 1)), log.take());
+      left.channel.close();
+      ticker.advance(1, TimeUnit.MINUTES);
+      fill(1);
+      assertEquals(List.of(refusal("a connection of endpoint 1", 28, 28, 1, 1)), log.take());
+      assertEquals(2 + 1 + 1, fill(3).size() + fill(4).size() + fill(5).size());
+      assertNull(client(6));
+      assertNull(client(7));
+      ticker.advance(1, TimeUnit.MINUTES);
+      assertNull(client(8));
+      assertEquals(List.of(refusal("a connection of endpoint 8", 32, 0, 4, 6)), log.take());
+    }
+  }
+
+  /** What is idle of a client that is not known could not be taken for others. */
+  @Test
+  void shouldKnowAClientThatHasComeBackThoughALateRequestEnds() {
+    final Counted before = client(1);
+    before.channel.close();
+    final Counted late = server(before);
+    final List<Counted> again = new ArrayList<>();
+    for (int i = 0; i < 5; i++) {
+      again.add(client(1));
+    }
+    late.channel.close();
+    fill(2);
+    fill(3);
+    assertEquals(3, open(again).size());
+  }
+
+  @Test
+  void shouldKnowAClientWhoseOnlyConnectionIsTakenForItsNextOne() {
+    fill(1);
+    fill(2);
+    final Counted only = client(3);
+    fill(4);
+    final Counted next = client(3);
+    assertFalse(only.isOpen());
+    assertNotNull(client(5));
+    assertFalse(next.isOpen());
   }
 
   /** A simple model says what is taken: it looks at all connections. */
