@@ -49,16 +49,20 @@ public final class RequestHeadFuzz {
     if (judged == null) {
       return;
     }
+    final boolean isHostNamed = judged.head().headers().contains(HttpHeaderNames.HOST);
+    judged.toHttp11(FLOW);
     final ByteBuf sent = sent(judged.head());
     final String text = sent.toString(StandardCharsets.ISO_8859_1);
     final List<HttpRequest> again = heads(sent);
     FuzzInputs.assertSame(1, again.size(), text);
-    final List<Object> meaning = meaning(judged);
+    final List<Object> meaning =
+        meaning(judged, isHostNamed ? judged.host() : FLOW.server().toString());
     final JudgedRequest read = judged(again.getFirst());
     if (read == null) {
       throw new AssertionError("what is sent on is refused: " + text);
     }
-    FuzzInputs.assertSame(meaning, meaning(read), text);
+    FuzzInputs.assertSame(meaning, meaning(read, read.host()), text);
+    FuzzInputs.assertSame(false, read.isHttp10(), text);
     if (judged.path().matches("(?i)[^?]*(/\\.{1,2}([/?].*)?|%2f.*|%5c.*|\\\\.*)")) {
       throw new AssertionError("servers read this path in different ways: " + judged.path());
     }
@@ -114,7 +118,7 @@ public final class RequestHeadFuzz {
     return bytes;
   }
 
-  private static List<Object> meaning(JudgedRequest request) {
+  private static List<Object> meaning(JudgedRequest request, String host) {
     final List<Map.Entry<String, String>> fields = new ArrayList<>();
     for (final var name :
         List.of(HttpHeaderNames.CONTENT_LENGTH, HttpHeaderNames.TRANSFER_ENCODING)) {
@@ -122,6 +126,6 @@ public final class RequestHeadFuzz {
         fields.add(Map.entry(name.toString(), value));
       }
     }
-    return List.of(request.method(), request.path(), request.host(), request.isWebSocket(), fields);
+    return List.of(request.method(), request.path(), host, request.isWebSocket(), fields);
   }
 }

@@ -1,5 +1,6 @@
 package agent.l7proxy;
 
+import agent.types.IpAddress;
 import java.util.Arrays;
 
 /** A host with or without a port: a name, an IPv4 address or an IPv6 address in brackets. */
@@ -17,6 +18,11 @@ final class Authority {
     Arrays.fill(allowed, 'a', lastSmall + 1, true);
     Arrays.fill(allowed, 'A', lastLarge + 1, true);
     return allowed;
+  }
+
+  /** Returns an address and a port as one text. */
+  static String of(IpAddress address, int port) {
+    return (address.isIpv6() ? "[" + address + "]" : address.toString()) + ":" + port;
   }
 
   /** Returns the index after the host; -1 where the text is not a host and a port. */

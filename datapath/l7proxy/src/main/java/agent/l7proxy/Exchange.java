@@ -100,6 +100,7 @@ final class Exchange {
       reply(text(HttpResponseStatus.FORBIDDEN, LocalReply.DENIED));
       return;
     }
+    request.toHttp11(connection.flow());
     connection.began(this, request);
     timers.start(connection.context(), request, this::timedOut);
     if (!handler.isUpgrading()) {

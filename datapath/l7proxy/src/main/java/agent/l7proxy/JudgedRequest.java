@@ -1,5 +1,6 @@
 package agent.l7proxy;
 
+import agent.datapath.spec.RedirectedFlow;
 import agent.policy.request.HttpRequest;
 import agent.policy.request.HttpVerdict.HeaderChange;
 import io.netty.buffer.Unpooled;
@@ -51,6 +52,7 @@ final class JudgedRequest implements HttpRequest {
   private final boolean isHttp2;
   private final boolean isServerHttp2;
   private final EscapedSlashes slashes;
+  private final boolean isHttp10;
   private String host = "";
   private String authority = "";
   private boolean isWebSocket;
@@ -71,6 +73,7 @@ final class JudgedRequest implements HttpRequest {
     this.isHttp2 = isHttp2;
     this.isServerHttp2 = isServerHttp2;
     this.slashes = slashes;
+    isHttp10 = head.protocolVersion().equals(HttpVersion.HTTP_1_0);
   }
 
   /**
@@ -114,7 +117,7 @@ final class JudgedRequest implements HttpRequest {
     if (length != null) {
       throw new BadRequestException("both Content-Length and Transfer-Encoding are present");
     }
-    if (head.protocolVersion().equals(HttpVersion.HTTP_1_0)) {
+    if (isHttp10) {
       throw new BadRequestException("HTTP/1.0 has no Transfer-Encoding");
     }
     if (!"chunked".equalsIgnoreCase(only(HttpHeaderNames.TRANSFER_ENCODING))) {
@@ -146,7 +149,7 @@ final class JudgedRequest implements HttpRequest {
   private void readHost() throws BadRequestException {
     final Iterator<String> hosts = head.headers().valueStringIterator(HttpHeaderNames.HOST);
     if (!hosts.hasNext()) {
-      if (!isServerHttp2 && head.protocolVersion().equals(HttpVersion.HTTP_1_1)) {
+      if (!isServerHttp2 && !isHttp10) {
         throw new BadRequestException("missing Host");
       }
       return;
@@ -218,7 +221,7 @@ final class JudgedRequest implements HttpRequest {
   private void removeConnectionFields() throws BadRequestException {
     final HttpHeaders headers = head.headers();
     final Set<String> options = connectionOptions(headers);
-    wantsClose = options.contains("close") || head.protocolVersion().equals(HttpVersion.HTTP_1_0);
+    wantsClose = options.contains("close") || isHttp10; // RFC 9112 section 9.3: by a proxy
     isWebSocket =
         options.contains("upgrade")
             && !isHttp2
@@ -276,7 +279,7 @@ final class JudgedRequest implements HttpRequest {
     }
     final List<String> logged = new ArrayList<>();
     final HttpHeaders headers = head.headers();
-    judgedHeaders = headers.copy();
+    keepJudged();
     for (final HeaderChange change : changes) {
       judge(change.name());
       final boolean isFixed = FRAMING.contains(change.name().toLowerCase(Locale.ROOT));
@@ -301,6 +304,33 @@ final class JudgedRequest implements HttpRequest {
       }
     }
     return logged;
+  }
+
+  /**
+   * Makes a request of HTTP/1.0 that is allowed one of HTTP/1.1, the version of the proxy (RFC 9110
+   * section 2.5). What is judged stays as the client sent it.
+   *
+   * @param flow its server is the host where the client names none (RFC 9112 section 3.3)
+   */
+  void toHttp11(RedirectedFlow flow) {
+    if (!isHttp10) {
+      return;
+    }
+    final HttpHeaders headers = head.headers();
+    keepJudged();
+    head.setProtocolVersion(HttpVersion.HTTP_1_1);
+    headers.remove(HttpHeaderNames.EXPECT); // no client of HTTP/1.0 waits (RFC 9110 section 10.1.1)
+    headers.remove(HttpHeaderNames.TE); // nor gets trailers
+    headers.remove(HttpHeaderNames.CONNECTION); // which named that field
+    if (!headers.contains(HttpHeaderNames.HOST)) {
+      headers.set(HttpHeaderNames.HOST, Authority.of(flow.server(), flow.serverPort()));
+    }
+  }
+
+  private void keepJudged() {
+    if (judgedHeaders == null) {
+      judgedHeaders = head.headers().copy();
+    }
   }
 
   /**
@@ -340,6 +370,11 @@ final class JudgedRequest implements HttpRequest {
         Unpooled.EMPTY_BUFFER,
         head.headers(),
         EmptyHttpHeaders.INSTANCE);
+  }
+
+  /** Returns whether its client speaks HTTP/1.0. */
+  boolean isHttp10() {
+    return isHttp10;
   }
 
   boolean isWebSocket() {

@@ -110,7 +110,7 @@ final class ResponseHead {
             && !isServerHttp2
             && !isChunked
             && !headers.contains(HttpHeaderNames.CONTENT_LENGTH);
-    final boolean isOld = request.head().protocolVersion().equals(HttpVersion.HTTP_1_0);
+    final boolean isOld = request.isHttp10();
     isServerKept = HttpUtil.isKeepAlive(head) && !isUntilClose && !isOld;
     JudgedRequest.removeHopFields(headers);
     isClientKept = isKept && !isOld;
@@ -148,7 +148,7 @@ final class ResponseHead {
     if (isHttp2) {
       client.writeAndFlush(
           new DefaultHttp2HeadersFrame(HttpConversionUtil.toHttp2Headers(head, true), false));
-    } else if (!request.head().protocolVersion().equals(HttpVersion.HTTP_1_0)) {
+    } else if (!request.isHttp10()) {
       client.writeAndFlush(
           new DefaultFullHttpResponse(
               HttpVersion.HTTP_1_1,

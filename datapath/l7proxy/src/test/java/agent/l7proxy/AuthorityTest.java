@@ -2,6 +2,7 @@ package agent.l7proxy;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import agent.types.IpAddress;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -25,6 +26,13 @@ class AuthorityTest {
   })
   void shouldFindTheEndOfTheHost(String text, String host) {
     assertEquals(host.length(), Authority.endOfHost(text));
+  }
+
+  @ParameterizedTest
+  @CsvSource({"10.0.0.1, 10.0.0.1:8080", "fd00::1, [fd00::1]:8080", "::, [::]:8080"})
+  void shouldWriteAnAddressAsAHost(String address, String text) {
+    assertEquals(text, Authority.of(IpAddress.parse(address), 8080));
+    assertEquals(text.lastIndexOf(':'), Authority.endOfHost(text));
   }
 
   @Test

@@ -19,6 +19,7 @@ import io.netty.handler.codec.DecoderResult;
 import io.netty.handler.codec.http.DefaultHttpContent;
 import io.netty.handler.codec.http.HttpContent;
 import java.time.Duration;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -375,7 +376,7 @@ class ExchangeTest {
     final EmbeddedSocket late = new EmbeddedSocket();
     exchange.connected(late);
     assertFalse(late.isOpen());
-    assertEquals("GET / HTTP/1.0\r\n\r\n", server.sent());
+    assertEquals("GET / HTTP/1.1\r\nhost: 127.0.0.1:80\r\n\r\n", server.sent());
     server.receive(OK);
     assertTrue(client.sent().endsWith("ok"));
   }
@@ -391,6 +392,46 @@ class ExchangeTest {
     assertEquals("HTTP/1.1 100 Continue\r\n\r\n" + OK, client.sent());
     assertEquals(new Messages(1, 1, 0, 0), bench.responses());
     bench.assertServes();
+  }
+
+  /** The version of a message is that of who sends it (RFC 9110 section 2.5). */
+  @Test
+  void shouldAskByHttp11WhatAClientOfHttp10AsksFor() {
+    final EmbeddedSocket server = bench.server();
+    client.receive(
+        PUT.replace("1.1\r\n", "1.0\r\nConnection: keep-alive, TE\r\nTE: trailers\r\n")
+            .replace("\r\n\r\n", "\r\nExpect: 100-continue\r\n\r\nbody"));
+    assertEquals(PUT + "body", server.sent());
+    server.receive(OK);
+    assertEquals(
+        "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nconnection: close\r\n\r\nok", client.sent());
+    assertEndsInOrder();
+    assertEquals("HTTP/1.0", bench.records.getFirst().protocol());
+  }
+
+  /** What names no host is judged as that. */
+  @Test
+  void shouldNameItsServerAsTheHostWhereAClientOfHttp10NamesNone() {
+    final EmbeddedSocket server = bench.server();
+    client.receive("GET /x HTTP/1.0\r\nA: b\r\n\r\n");
+    assertEquals("GET /x HTTP/1.1\r\nA: b\r\nhost: 127.0.0.1:80\r\n\r\n", server.sent());
+    bench.connection.enforce();
+    assertEquals(List.of("GET  /x", "GET  /x"), bench.judged);
+    assertTrue(server.isOpen());
+  }
+
+  /** A client of HTTP/1.0 knows no chunks (RFC 9112 section 7). */
+  @Test
+  void shouldEndABodyOfChunksByTheConnectionOfAClientOfHttp10() {
+    final EmbeddedSocket server = bench.server();
+    client.receive(GET.replace("HTTP/1.1", "HTTP/1.0"));
+    server.receive(
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X\r\n\r\n"
+            + "2\r\nok\r\n0\r\nX: y\r\n\r\n");
+    assertEquals("HTTP/1.1 200 OK\r\nTrailer: X\r\nconnection: close\r\n\r\nok", client.sent());
+    assertEndsInOrder();
+    assertFalse(server.isOpen());
+    assertEquals(Verdict.FORWARDED, bench.records.getFirst().verdict());
   }
 
   /** HTTP/1.0 has none (RFC 9110 section 15.2): an old client takes the first for the final one. */

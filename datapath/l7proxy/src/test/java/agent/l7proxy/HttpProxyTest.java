@@ -250,6 +250,8 @@ class HttpProxyTest {
     client.send("GET /old HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
     assertEquals("GET /old|", client.response().text());
     assertTrue(client.isEnded());
+    assertEquals("GET /old HTTP/1.1", server.requests.getFirst().start());
+    assertEquals(List.of("host: 127.0.0.1:" + server.port()), server.requests.getFirst().fields());
     assertEquals(List.of("GET  /old"), bench.judged);
     assertEquals("HTTP/1.0", bench.record().protocol());
   }

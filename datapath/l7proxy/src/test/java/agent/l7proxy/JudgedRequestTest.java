@@ -11,6 +11,7 @@ import io.netty.handler.codec.http.DefaultHttpRequest;
 import io.netty.handler.codec.http.HttpMethod;
 import io.netty.handler.codec.http.HttpVersion;
 import java.util.List;
+import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -123,6 +124,43 @@ class JudgedRequestTest {
         assertEquals(before, head.headers().entries().toString(), action + " " + name);
       }
     }
+  }
+
+  /** It is judged once more where rules change while it goes on. */
+  @Test
+  void shouldJudgeARequestOfHttp10AsItsClientHasSentIt() throws BadRequestException {
+    for (final boolean isChanged : new boolean[] {false, true}) {
+      final DefaultHttpRequest head = head(HttpVersion.HTTP_1_0, "PUT", "/");
+      head.headers().set("Expect", "100-continue").set("TE", "trailers");
+      final JudgedRequest request = judged(head);
+      final HeaderChange change = new HeaderChange(Action.ADD, "X", "y");
+      request.apply(isChanged ? List.of(change) : List.of());
+      request.toHttp11(ExchangeBench.FLOW);
+      assertEquals(isChanged ? List.of("X", "host") : List.of("host"), names(head));
+      assertEquals("", request.host());
+      assertEquals("", request.authority());
+      assertFalse(request.hasHeader("Host", null));
+      assertFalse(request.hasHeader("X", null));
+      assertTrue(request.hasHeader("Expect", "100-continue"));
+      assertTrue(request.hasHeader("TE", "trailers"));
+      assertTrue(request.isHttp10());
+      assertTrue(request.wantsClose());
+    }
+  }
+
+  private static List<String> names(DefaultHttpRequest head) {
+    return head.headers().entries().stream().map(Map.Entry::getKey).toList();
+  }
+
+  @Test
+  void shouldLeaveARequestOfHttp11AsItIs() throws BadRequestException {
+    final DefaultHttpRequest head = head("PUT", "/");
+    head.headers().set("Expect", "100-continue").set("TE", "trailers");
+    final JudgedRequest request = judged(head);
+    request.toHttp11(ExchangeBench.FLOW);
+    assertEquals(List.of("Host", "Expect", "te", "connection"), names(head));
+    assertEquals("a.test:80", head.headers().get("Host"));
+    assertFalse(request.isHttp10());
   }
 
   @Test

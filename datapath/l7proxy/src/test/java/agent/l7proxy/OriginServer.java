@@ -41,8 +41,7 @@ final class OriginServer implements AutoCloseable {
         request = connection.request()) {
       requests.add(request);
       final boolean isHead = request.start().startsWith("HEAD ");
-      final String body =
-          request.start().replace(" HTTP/1.1", "").replace(" HTTP/1.0", "") + "|" + request.text();
+      final String body = request.start().replace(" HTTP/1.1", "") + "|" + request.text();
       connection.send(
           "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s"
               .formatted(body.length(), isHead ? "" : body));
