@@ -25,7 +25,7 @@ final class TcpClient implements DnsExchange.Client, ProxyLoop.Socket {
   private boolean isClosed;
   private boolean isFollowing;
 
-  /** When the last question began or ended. */
+  /** When the last question began or ended; one that no server is asked ends with its reply. */
   private long usedNs;
 
   TcpClient(TcpClients owner, SocketChannel channel, RedirectedFlow flow, int port, long nowNs) {
@@ -64,6 +64,7 @@ final class TcpClient implements DnsExchange.Client, ProxyLoop.Socket {
   public void reply(byte[] message) {
     if (!isClosed) {
       messages.add(message);
+      usedNs = owner.nowNs();
       onRoom();
     }
   }

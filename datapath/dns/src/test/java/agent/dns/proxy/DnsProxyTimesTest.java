@@ -139,6 +139,17 @@ class DnsProxyTimesTest {
   @Test
   void shouldCloseAConnectionAfterThirtySeconds() throws Exception {
     parts.rig.connectNowhere();
+    assertRestsForThirtySecondsAfter(Rcode.SERVFAIL);
+  }
+
+  /** A server has sent all its responses when a connection begins to rest (RFC 7766 section 3). */
+  @Test
+  void shouldCloseAConnectionThirtySecondsAfterItsLastQuestionWasDenied() throws Exception {
+    parts.rig.denied.add("www.example.com");
+    assertRestsForThirtySecondsAfter(Rcode.REFUSED);
+  }
+
+  private void assertRestsForThirtySecondsAfter(int code) throws Exception {
     try (ServerSocketChannel port = ServerSocketChannel.open()) {
       port.bind(new InetSocketAddress("127.0.0.1", 0));
       parts.onThread(
@@ -150,7 +161,7 @@ class DnsProxyTimesTest {
         await(() -> parts.onThread(() -> parts.uses.all.connections) == 1);
         pass(Duration.ofSeconds(20));
         client.send(question(WWW));
-        assertEquals(Rcode.SERVFAIL, DnsQuestion.codeOf(client.receive()));
+        assertEquals(code, DnsQuestion.codeOf(client.receive()));
         pass(Duration.ofSeconds(30).minus(STEP));
         assertEquals(1, parts.uses.all.connections);
         pass(STEP);
