@@ -106,11 +106,7 @@ final class EndpointRequestProxy implements Endpoints {
           field,
           "endpoint " + endpoint.id() + ": its source is not known, its record cannot be read");
     }
-    final EntrySource owner = endpoint.record().source();
-    if (!owner.equals(source)) {
-      throw Refusal.conflict(
-          field, "endpoint %d belongs to source '%s'".formatted(endpoint.id(), owner));
-    }
+    endpoint.record().source().requireOf(source, field, () -> "endpoint " + endpoint.id());
   }
 
   /**

@@ -115,12 +115,8 @@ final class ServiceChanges {
   }
 
   private static void requireOwn(Service held, EntrySource source) {
-    if (!held.source().equals(source)) {
-      throw Refusal.conflict(
-          "id",
-          "service %d (%s) belongs to source '%s'"
-              .formatted(held.id(), held.frontend(), held.source()));
-    }
+    held.source()
+        .requireOf(source, "id", () -> "service %d (%s)".formatted(held.id(), held.frontend()));
   }
 
   private void tell(int id, Service before, Service after) {

@@ -1,5 +1,6 @@
 package agent.types;
 
+import java.util.function.Supplier;
 import java.util.regex.Pattern;
 
 /**
@@ -28,6 +29,20 @@ public record EntrySource(String text) {
     if (!FORM.matcher(text).matches() || !PlainText.isPlain(text)) {
       throw Refusal.invalid(
           "source", "'" + text + "' is not api, cluster, orch, file:<name> or runtime:<kind>");
+    }
+  }
+
+  /**
+   * Checks that this is the source of who changes an entry of it.
+   *
+   * @param asking the source of who changes it
+   * @param field the field of the request that says which entry
+   * @param entry the entry in a message, asked for where it is refused
+   * @throws Refusal CONFLICT where it is another one
+   */
+  public void requireOf(EntrySource asking, String field, Supplier<String> entry) {
+    if (!equals(asking)) {
+      throw Refusal.conflict(field, entry.get() + " belongs to source '" + text + "'");
     }
   }
 

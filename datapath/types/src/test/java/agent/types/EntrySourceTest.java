@@ -2,6 +2,7 @@ package agent.types;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.fail;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -37,6 +38,18 @@ class EntrySourceTest {
     assertEquals(
         "source: '" + text + "' is not api, cluster, orch, file:<name> or runtime:<kind>",
         refusal.getMessage());
+  }
+
+  @Test
+  void shouldLetNoOtherSourceChangeItsEntries() {
+    final EntrySource owner = new EntrySource("file:shop.yaml");
+    owner.requireOf(
+        new EntrySource("file:shop.yaml"), "id", () -> fail("it is asked for where it is refused"));
+    final Refusal refusal =
+        assertThrows(
+            Refusal.class, () -> owner.requireOf(EntrySource.API, "id", () -> "endpoint 7"));
+    assertEquals(Refusal.Kind.CONFLICT, refusal.kind());
+    assertEquals("id: endpoint 7 belongs to source 'file:shop.yaml'", refusal.getMessage());
   }
 
   @Test

@@ -140,13 +140,12 @@ public final class PolicyRepository {
   public List<Rule> ofSource(EntrySource source, List<String> labels) {
     final List<Rule> own = new ArrayList<>();
     for (final Rule rule : withLabels(labels)) {
+      if (!labels.isEmpty()) {
+        rule.source()
+            .requireOf(source, "labels", () -> "a rule with labels " + rule.labels().toStrings());
+      }
       if (rule.source().equals(source)) {
         own.add(rule);
-      } else if (!labels.isEmpty()) {
-        throw Refusal.conflict(
-            "labels",
-            "a rule with labels %s belongs to source '%s'"
-                .formatted(rule.labels().toStrings(), rule.source()));
       }
     }
     return own;
