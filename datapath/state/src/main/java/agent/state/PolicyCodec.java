@@ -10,13 +10,8 @@ import agent.types.KeptTexts;
  * rules: most are those that it has written before.
  */
 final class PolicyCodec implements Codec<PolicyState> {
-  private final KeptTexts<RuleSpec> texts = new KeptTexts<>(PolicyCodec::text);
-
-  private static String text(RuleSpec rule) {
-    return RuleCount.of(rule).characters() > KeptTexts.LONGEST
-        ? null
-        : DocumentWriter.text(rule, PolicyRuleCodec::writeRule);
-  }
+  private final KeptTexts<RuleSpec> texts =
+      RuleCount.texts(rule -> DocumentWriter.text(rule, PolicyRuleCodec::writeRule));
 
   @Override
   public void write(DocumentWriter out, PolicyState state) {

@@ -15,7 +15,7 @@ import tools.jackson.databind.json.JsonMapper;
  */
 final class RuleTexts {
   private final ObjectWriter writer;
-  private final KeptTexts<RuleSpec> texts = new KeptTexts<>(this::text);
+  private final KeptTexts<RuleSpec> texts = RuleCount.texts(this::text);
 
   RuleTexts(JsonMapper mapper) {
     writer = mapper.writer().without(StreamWriteFeature.AUTO_CLOSE_TARGET);
@@ -41,8 +41,6 @@ final class RuleTexts {
   }
 
   private String text(RuleSpec rule) {
-    return RuleCount.of(rule).characters() > KeptTexts.LONGEST
-        ? null
-        : JsonInString.escape(writer.writeValueAsString(RuleCodec.encode(rule)));
+    return JsonInString.escape(writer.writeValueAsString(RuleCodec.encode(rule)));
   }
 }

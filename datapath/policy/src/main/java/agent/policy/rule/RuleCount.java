@@ -13,9 +13,11 @@ import agent.policy.spec.RuleSpec.LabelSpec;
 import agent.policy.spec.SelectorSpec;
 import agent.policy.spec.SelectorSpec.ExpressionSpec;
 import agent.types.EntrySource;
+import agent.types.KeptTexts;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Function;
 
 /**
  * What rules hold, in the units of {@code PolicyLimits}: the heap that they need grows with these
@@ -44,6 +46,16 @@ public record RuleCount(long rules, long peers, long cidrs, long labels, long ch
     counter.elements(rule.ingressDeny());
     counter.elements(rule.egressDeny());
     return new RuleCount(1, counter.peers, counter.cidrs, counter.labels, counter.characters);
+  }
+
+  /**
+   * Returns texts of checked rules, of which short ones are kept; a long one is written in pieces.
+   *
+   * @param write returns the text of a short rule
+   */
+  public static KeptTexts<RuleSpec> texts(Function<RuleSpec, String> write) {
+    return new KeptTexts<>(
+        rule -> of(rule).characters() > KeptTexts.LONGEST ? null : write.apply(rule));
   }
 
   /** Returns the sum. */
