@@ -28,6 +28,9 @@ import agent.policy.spec.RuleSpec.LabelSpec;
 import agent.policy.spec.SelectorSpec;
 import agent.policy.spec.SelectorSpec.ExpressionSpec;
 import agent.types.EntrySource;
+import agent.types.KeptTexts;
+import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -42,6 +45,19 @@ class RuleCountTest {
         new RuleCount(1, peers, cidrs, labels, characters),
         RuleCount.of(ingress(null, element)),
         element::toString);
+  }
+
+  /** A long one would be in memory as a whole. */
+  @Test
+  void shouldHaveTextsOfShortRulesAlone() {
+    final List<RuleSpec> rules =
+        List.of(
+            ingress(null, entities("x".repeat(KeptTexts.LONGEST))),
+            ingress(null, entities("x".repeat(KeptTexts.LONGEST + 1))));
+    final List<String> texts = new ArrayList<>();
+    RuleCount.texts(rule -> rule == rules.getFirst() ? "short" : "long")
+        .forEach(rules, (rule, text) -> texts.add(text));
+    assertEquals(Arrays.asList("short", null), texts);
   }
 
   /** That of the API is one text for all rules. */
