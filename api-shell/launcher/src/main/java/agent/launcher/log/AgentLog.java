@@ -50,7 +50,6 @@ public final class AgentLog {
    *     the file of the proxies cannot be opened; then nothing has changed
    */
   public static void start(LogOptions options) {
-    System.setProperty(JDK_LOG_CONFIGURATION, "/dev/null");
     final SyslogAppender syslog = options.syslog().map(SyslogAppender::connect).orElse(null);
     final ProxyLogAppender proxies;
     try {
@@ -66,10 +65,7 @@ public final class AgentLog {
       throw e;
     }
     final Configuration configuration = configuration(options);
-    final LoggerContext context = Configurator.initialize(configuration);
-    if (context.getConfiguration() != configuration) {
-      context.reconfigure(configuration);
-    }
+    final LoggerContext context = install(configuration);
     final List<AppenderControl> targets = new ArrayList<>();
     targets.add(new AppenderControl(configuration.getAppender(CONSOLE), null, null));
     if (syslog != null) {
@@ -86,20 +82,26 @@ public final class AgentLog {
     context.updateLoggers();
   }
 
+  /** Makes all loggers use a configuration, also where there is one before. */
+  private static LoggerContext install(Configuration configuration) {
+    System.setProperty(JDK_LOG_CONFIGURATION, "/dev/null");
+    final LoggerContext context = Configurator.initialize(configuration);
+    if (context.getConfiguration() != configuration) {
+      context.reconfigure(configuration);
+    }
+    return context;
+  }
+
   /**
    * Forwards messages from INFO on to another process.
    *
    * @return sets another level
    */
   public static Consumer<Level> forward(MessageSink sink) {
-    System.setProperty(JDK_LOG_CONFIGURATION, "/dev/null");
     new StatusConfiguration().withStatus(Level.OFF).initialize();
     final LogConfiguration configuration = new LogConfiguration(ForwardingAppender.NAME);
     configuration.log(OWN, Level.INFO);
-    final LoggerContext context = Configurator.initialize(configuration);
-    if (context.getConfiguration() != configuration) {
-      context.reconfigure(configuration);
-    }
+    final LoggerContext context = install(configuration);
     final ForwardingAppender appender = new ForwardingAppender(sink);
     appender.start();
     configuration.addAppender(appender);
