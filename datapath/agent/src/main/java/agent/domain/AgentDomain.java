@@ -115,11 +115,11 @@ public final class AgentDomain implements AutoCloseable {
     final RuntimeConfiguration restored =
         RuntimeConfiguration.restore(
             context.runtimeOptions(), context.state().configurationStore());
-    names = openNames(contexts);
     routing = HostRoutingWatch.start(context.hostRouting());
     masquerading =
         NodeMasquerading.start(context.masquerade(), node.addressing(), routing::current);
     datapath = launchDatapath(contexts);
+    names = openNames(contexts);
     services = restoreServices();
     engine = openPolicy(restored.wanted().enforcement());
     proxies = createProxies();
@@ -139,6 +139,7 @@ public final class AgentDomain implements AutoCloseable {
         context
             .names()
             .store(context.state().nameStore())
+            .threads(datapath.threads())
             .selected(name -> engine.selectsName(name));
     if (context.looksUpNames()) {
       configured.resolver(contexts.resolver(new ResolverFile(RESOLVER_FILE)));
@@ -279,7 +280,6 @@ public final class AgentDomain implements AutoCloseable {
     health.add("node", conductor.nodeFaults());
     health.add("restore", conductor.restoreProgress());
     health.add(HostRoutingHealth.MODULE, new HostRoutingHealth(routing::current));
-    health.add("names", names.faults());
     health.add(HeldShares.MODULE, names.heldShares());
   }
 

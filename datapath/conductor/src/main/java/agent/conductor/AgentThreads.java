@@ -45,21 +45,29 @@ public final class AgentThreads implements AutoCloseable {
    * @param stallLimitNs longest duty cycle in nanoseconds; a longer one is a stall
    * @return a handle that stops the agent; {@link #close()} stops it, too
    */
-  public synchronized AutoCloseable start(
-      Agent agent, IdleStrategy idle, Runnable wake, long stallLimitNs) {
-    final DutyCycle cycle = new DutyCycle(agent.roleName(), stallLimitNs);
+  public Started start(Agent agent, IdleStrategy idle, Runnable wake, long stallLimitNs) {
+    return start(agent, idle, wake, new DutyCycle(agent.roleName(), stallLimitNs), null);
+  }
+
+  private synchronized Started start(
+      Agent agent, IdleStrategy idle, Runnable wake, DutyCycle cycle, HealthBoard.Probe faults) {
     final AgentRunner runner =
         new AgentRunner(
             idle,
             failure -> LOGGER.error("{}: duty cycle failed", agent.roleName(), failure),
             null,
             new MeasuredAgent(agent, cycle, clock));
-    health.add(agent.roleName(), () -> cycle.health(clock.nanoTime()));
+    health.add(agent.roleName(), () -> health(cycle, faults));
     cycles.add(cycle);
     AgentRunner.startOnThread(runner, threads);
     final Running started = new Running(runner, wake, cycle);
     running.add(started);
     return started;
+  }
+
+  private HealthBoard.Reading health(DutyCycle cycle, HealthBoard.Probe faults) {
+    final HealthBoard.Reading ofThread = cycle.health(clock.nanoTime());
+    return faults == null || ofThread.level() != ModuleHealth.Level.OK ? ofThread : faults.read();
   }
 
   /**
@@ -68,8 +76,25 @@ public final class AgentThreads implements AutoCloseable {
    * @param stallLimitNs longest duty cycle in nanoseconds; a longer one is a stall
    * @return a handle that stops the conductor; {@link #close()} stops it, too
    */
-  public AutoCloseable start(ConductorAgent conductor, long stallLimitNs) {
-    return start(conductor, conductor.idleStrategy(), conductor.idleStrategy()::stop, stallLimitNs);
+  public Started start(ConductorAgent conductor, long stallLimitNs) {
+    return start(conductor, stallLimitNs, null);
+  }
+
+  /**
+   * Starts a conductor with its own idle strategy, in whose module is also what is wrong with what
+   * it owns.
+   *
+   * @param stallLimitNs longest duty cycle in nanoseconds; a longer one is a stall
+   * @param faults read while the thread works as it should; null: the module is the thread's alone
+   * @return a handle that stops the conductor; {@link #close()} stops it, too
+   */
+  public Started start(ConductorAgent conductor, long stallLimitNs, HealthBoard.Probe faults) {
+    return start(
+        conductor,
+        conductor.idleStrategy(),
+        conductor.idleStrategy()::stop,
+        new DutyCycle(conductor.roleName(), stallLimitNs),
+        faults);
   }
 
   /** Returns the duty cycles of all agents that were started. */
@@ -85,8 +110,14 @@ public final class AgentThreads implements AutoCloseable {
     }
   }
 
-  private record Running(AgentRunner runner, Runnable wake, DutyCycle cycle)
-      implements AutoCloseable {
+  /** An agent that runs. */
+  public interface Started extends AutoCloseable {
+    /** Stops it, and waits for the end of its thread. */
+    @Override
+    void close();
+  }
+
+  private record Running(AgentRunner runner, Runnable wake, DutyCycle cycle) implements Started {
     @Override
     public void close() {
       if (!runner.isClosed()) {

@@ -1,9 +1,9 @@
 package agent.conductor;
 
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 import org.agrona.concurrent.EpochClock;
 
 /**
@@ -50,7 +50,7 @@ public final class HealthBoard {
     }
   }
 
-  private final Map<String, Module> modules = new LinkedHashMap<>();
+  private final Map<String, Module> modules = new TreeMap<>();
   private final EpochClock clock;
 
   /** Creates a board without modules. */
@@ -69,7 +69,7 @@ public final class HealthBoard {
     }
   }
 
-  /** Reads all modules, in the order in which they were added. */
+  /** Reads all modules, in the order of their names. */
   public synchronized List<ModuleHealth> read() {
     final List<ModuleHealth> read = new ArrayList<>(modules.size());
     final long nowMs = clock.time();

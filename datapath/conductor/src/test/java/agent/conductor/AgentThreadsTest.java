@@ -6,10 +6,14 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.testkit.HeapAllocation;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 
 class AgentThreadsTest {
   private long nowMs = 1000;
+  private final AtomicLong nowNs = new AtomicLong();
   private final HealthBoard board = new HealthBoard(() -> nowMs);
 
   @Test
@@ -80,6 +84,50 @@ class AgentThreadsTest {
         IllegalStateException.class,
         () -> board.add("module", () -> null),
         "module names are unique");
+  }
+
+  @Test
+  void shouldReadModulesInTheOrderOfTheirNames() {
+    for (final String module : List.of("dp-b", "names", "api", "dp-a")) {
+      board.add(module, () -> HealthBoard.Reading.ok("works"));
+    }
+    assertEquals(
+        List.of("api", "dp-a", "dp-b", "names"),
+        board.read().stream().map(ModuleHealth::moduleId).toList());
+  }
+
+  /** A thread that does not come back cannot say what is wrong. */
+  @Test
+  void shouldReportTheFaultsOfAnOwnerWhileItsThreadWorks() throws Exception {
+    final Faults faults = new Faults("all is stored");
+    final ConductorAgent owner = new ConductorAgent("owner", System::nanoTime);
+    final CountDownLatch goesOn = new CountDownLatch(1);
+    try (AgentThreads threads = new AgentThreads(Thread::new, nowNs::get, board)) {
+      threads.start(owner, 500, faults);
+      assertHealth(ModuleHealth.Level.OK, "all is stored");
+      faults.failed("disk", "the disk is full");
+      assertHealth(ModuleHealth.Level.STOPPED, "the disk is full");
+      final CountDownLatch isAtWork = new CountDownLatch(1);
+      owner.submit(
+          () -> {
+            isAtWork.countDown();
+            goesOn.await();
+            return null;
+          });
+      isAtWork.await();
+      nowNs.set(1_000_000);
+      assertHealth(
+          ModuleHealth.Level.DEGRADED,
+          "stalled: the current cycle has run for 1 ms, the limit is 0 ms");
+      goesOn.countDown();
+    }
+    assertHealth(ModuleHealth.Level.STOPPED, "closed");
+  }
+
+  private void assertHealth(ModuleHealth.Level level, String message) {
+    final ModuleHealth only = board.read().getFirst();
+    assertEquals(level, only.level());
+    assertEquals(message, only.message());
   }
 
   @Test

@@ -1,13 +1,12 @@
 package agent.dns;
 
+import agent.conductor.AgentThreads;
 import agent.conductor.ConductorAgent;
+import agent.conductor.Faults;
 import agent.conductor.ThreadPriority;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
-import org.agrona.concurrent.AgentRunner;
-import org.apache.logging.log4j.LogManager;
-import org.apache.logging.log4j.Logger;
 
 /**
  * The conductor of the names: it executes commands, and a cycle again and again, on its thread, or,
@@ -15,14 +14,14 @@ import org.apache.logging.log4j.Logger;
  * threads adds to its time.
  */
 final class NameThread extends ConductorAgent implements AutoCloseable {
-  private static final Logger LOGGER = LogManager.getLogger(NameThread.class);
+  private static final long STALL_NS = TimeUnit.SECONDS.toNanos(2);
 
-  private final AgentRunner runner;
   private final Runnable last;
 
   /** Held by the thread that works. */
   private final ReentrantLock turn = new ReentrantLock();
 
+  private AgentThreads.Started started;
   private volatile boolean isEnded;
 
   /**
@@ -33,15 +32,11 @@ final class NameThread extends ConductorAgent implements AutoCloseable {
   NameThread(Runnable last) {
     super("names", System::nanoTime);
     this.last = last;
-    runner =
-        new AgentRunner(
-            idleStrategy(), failure -> LOGGER.error("names: {}", failure, failure), null, this);
   }
 
   /** Starts the thread; called once. */
-  void start() {
-    AgentRunner.startOnThread(
-        runner, work -> Thread.ofPlatform().daemon().name(roleName()).unstarted(work));
+  void start(AgentThreads threads, Faults faults) {
+    started = threads.start(this, STALL_NS, faults);
   }
 
   /** Executes a command in turn; otherwise as {@link #run}. */
@@ -101,7 +96,6 @@ final class NameThread extends ConductorAgent implements AutoCloseable {
   /** Ends the thread. */
   @Override
   public void close() {
-    idleStrategy().stop();
-    runner.close();
+    started.close();
   }
 }

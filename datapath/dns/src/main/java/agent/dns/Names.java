@@ -107,8 +107,8 @@ public final class Names implements AutoCloseable {
   }
 
   /**
-   * Restores what the previous run stored. Where that cannot be read, no name has an address, and
-   * calls fail with the reason, until all names are removed.
+   * Restores what the previous run stored, and starts the thread. Where that cannot be read, no
+   * name has an address, and calls fail with the reason, until all names are removed.
    *
    * @param context concluded
    * @return the names
@@ -116,7 +116,7 @@ public final class Names implements AutoCloseable {
   public static Names open(NamesContext context) {
     final Names names = new Names(context);
     names.restore();
-    names.thread.start();
+    names.thread.start(context.threads(), names.faults);
     return names;
   }
 
@@ -157,11 +157,6 @@ public final class Names implements AutoCloseable {
   /** Returns what endpoints hold and have given up, a module of the health report. */
   public HeldShares heldShares() {
     return heldShares;
-  }
-
-  /** Returns what is wrong now, a module of the health report. */
-  public Faults faults() {
-    return faults;
   }
 
   /**

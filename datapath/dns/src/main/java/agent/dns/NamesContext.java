@@ -1,5 +1,7 @@
 package agent.dns;
 
+import agent.conductor.AgentThreads;
+import agent.conductor.HealthBoard;
 import agent.datapath.spec.AddressUse;
 import agent.types.NumberOption;
 import java.time.Duration;
@@ -29,6 +31,11 @@ public final class NamesContext {
   private NameResolver resolver;
   private NamePoller.Pauses pauses = NamePoller.Pauses.DEFAULT;
   private List<NameLookup> preloaded = List.of();
+  private AgentThreads threads =
+      new AgentThreads(
+          Thread.ofPlatform().daemon().factory(),
+          System::nanoTime,
+          new HealthBoard(System::currentTimeMillis));
   private InstantSource clock = InstantSource.system();
   private LongSupplier nanoClock = System::nanoTime;
 
@@ -92,6 +99,15 @@ public final class NamesContext {
     return this;
   }
 
+  /**
+   * Sets what starts the thread, on whose board the module of the names is; without it no board
+   * that a client reads has it.
+   */
+  public NamesContext threads(AgentThreads value) {
+    threads = changing(value);
+    return this;
+  }
+
   /** Sets the clocks. */
   NamesContext clocks(InstantSource time, LongSupplier nanoseconds) {
     clock = changing(time);
@@ -107,6 +123,7 @@ public final class NamesContext {
   public NamesContext conclude() {
     Objects.requireNonNull(store, "store");
     Objects.requireNonNull(selected, "selected");
+    Objects.requireNonNull(threads, "threads");
     ADDRESSES.check(mostAddresses);
     LEAST_TTL.check(leastTtl.toSeconds());
     final int mostAsked = AddressUse.MOST_ADDRESSES - HeldAddresses.MOST_WAITING;
@@ -151,6 +168,10 @@ public final class NamesContext {
 
   List<NameLookup> preloaded() {
     return preloaded;
+  }
+
+  AgentThreads threads() {
+    return threads;
   }
 
   InstantSource clock() {

@@ -6,6 +6,9 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.conductor.AgentThreads;
+import agent.conductor.Faults;
+import agent.conductor.HealthBoard;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
@@ -21,11 +24,13 @@ import org.junit.jupiter.api.Timeout;
 class NameThreadTest {
   private int ended;
   private final NameThread names = new NameThread(() -> ended++);
+  private final AgentThreads threads =
+      new AgentThreads(Thread::new, System::nanoTime, new HealthBoard(() -> 0));
   private int count;
 
   @BeforeEach
   void start() {
-    names.start();
+    names.start(threads, new Faults("all is well"));
   }
 
   @AfterEach

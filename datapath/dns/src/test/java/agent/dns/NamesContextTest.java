@@ -51,6 +51,7 @@ class NamesContextTest {
             () -> concluded.limits(null),
             () -> concluded.mostHeld(1),
             () -> concluded.selected(name -> true),
+            () -> concluded.threads(null),
             () -> concluded.pauses(NamePoller.Pauses.DEFAULT),
             () -> concluded.preloaded(List.of()),
             () -> concluded.clocks(() -> Instant.EPOCH, () -> 0))) {

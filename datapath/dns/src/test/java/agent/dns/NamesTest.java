@@ -5,6 +5,9 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.conductor.AgentThreads;
+import agent.conductor.DutyCycle;
+import agent.conductor.HealthBoard;
 import agent.conductor.ModuleHealth;
 import agent.dns.NameLookup.Source;
 import agent.dns.NameResolver.Resolved;
@@ -86,6 +89,8 @@ class NamesTest {
     }
   }
 
+  private final HealthBoard board = new HealthBoard(() -> 0);
+  private final AgentThreads threads = new AgentThreads(Thread::new, System::nanoTime, board);
   private final Store store = new Store();
   private final AtomicReference<Instant> now = new AtomicReference<>(START);
   private final Map<String, Resolved> zone = new TreeMap<>();
@@ -102,9 +107,17 @@ class NamesTest {
         .leastTtl(Duration.ofSeconds(60))
         .pauses(new NamePoller.Pauses(1, 1))
         .resolver(this::lookup)
+        .threads(threads)
         .clocks(
             now::get,
             () -> TimeUnit.MILLISECONDS.toNanos(now.get().toEpochMilli() - START.toEpochMilli()));
+  }
+
+  private ModuleHealth health() {
+    final List<ModuleHealth> modules = board.read();
+    assertEquals(1, modules.size());
+    assertEquals("names", modules.getFirst().moduleId());
+    return modules.getFirst();
   }
 
   private CompletableFuture<Resolved> lookup(String name) {
@@ -331,12 +344,25 @@ class NamesTest {
     wanted = Set.of(WWW);
     enforcing = CompletableFuture.failedFuture(new OperationException("ENOSPC"));
     start(context());
-    await(() -> names.faults().read().level() == ModuleHealth.Level.DEGRADED);
-    assertEquals("addresses of names: ENOSPC", names.faults().read().message());
+    await(() -> health().level() == ModuleHealth.Level.DEGRADED);
+    assertEquals("addresses of names: ENOSPC", health().message());
     enforcing = CompletableFuture.completedFuture(null);
     answers(WWW, "192.0.2.8");
     awaitEnforced(WWW, "192.0.2.7", "192.0.2.8");
-    await(() -> names.faults().read().level() == ModuleHealth.Level.OK);
+    await(() -> health().level() == ModuleHealth.Level.OK);
+  }
+
+  @Test
+  void shouldMeasureItsThreadUntilItEnds() throws Exception {
+    start(context());
+    names.remove(NamePattern.ALL).get(10, TimeUnit.SECONDS);
+    final DutyCycle cycle = threads.dutyCycles().getFirst();
+    assertEquals("names", cycle.name());
+    await(() -> cycle.totalNs() > 0);
+    assertEquals(ModuleHealth.Level.OK, health().level());
+    assertEquals("all names are looked up, stored and enforced", health().message());
+    close();
+    assertEquals(ModuleHealth.Level.STOPPED, health().level());
   }
 
   @Test
@@ -345,14 +371,14 @@ class NamesTest {
     wanted = Set.of(WWW);
     enforcing = CompletableFuture.failedFuture(new OperationException("ENOSPC"));
     start(context());
-    await(() -> names.faults().read().level() == ModuleHealth.Level.DEGRADED);
+    await(() -> health().level() == ModuleHealth.Level.DEGRADED);
     synchronized (enforced) {
       assertEquals(1, storedBefore.size(), "not before a pause");
       enforced.clear();
     }
     enforcing = CompletableFuture.completedFuture(null);
     awaitEnforced(WWW, "192.0.2.7");
-    await(() -> names.faults().read().level() == ModuleHealth.Level.OK);
+    await(() -> health().level() == ModuleHealth.Level.OK);
   }
 
   @Test

@@ -19,6 +19,7 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -49,7 +50,6 @@ class AgentStartKernelTest {
           "masquerade-ports",
           "masquerading",
           "monitor",
-          "names",
           "node",
           "node-addresses",
           "proxies",
@@ -299,12 +299,13 @@ class AgentStartKernelTest {
             "dp-events",
             "dp-sockets",
             "dp-mirror",
+            "names",
             "store"),
         threads);
     final Map<String, JsonNode> first = modules(agent);
     final Set<String> all = new TreeSet<>(threads);
     all.addAll(MODULES);
-    assertEquals(all, new TreeSet<>(first.keySet()));
+    assertEquals(List.copyOf(all), List.copyOf(first.keySet()));
     final Map<String, JsonNode> second = modules(agent);
     second.forEach(
         (name, module) -> {
@@ -329,7 +330,7 @@ class AgentStartKernelTest {
 
   private static Map<String, JsonNode> modules(AgentProcess agent) throws Exception {
     Thread.sleep(5); // the times have a resolution of 1 ms
-    final Map<String, JsonNode> modules = new HashMap<>();
+    final Map<String, JsonNode> modules = new LinkedHashMap<>();
     for (final JsonNode module : agent.expect(200, "GET", "/health", null).json().get("modules")) {
       modules.put(module.get("module-id").asString(), module);
     }
@@ -343,7 +344,7 @@ class AgentStartKernelTest {
       for (final Path task : tasks) {
         try {
           final String name = Files.readString(task.resolve("comm")).strip();
-          if (name.startsWith("dp-") || name.startsWith("ep-") || name.equals("store")) {
+          if (name.matches("dp-.*|ep-.*|names|store")) {
             names.add(name);
           }
         } catch (IOException ended) {

@@ -53,6 +53,7 @@ class AgentWiringKernelTest {
           "dp-mirror", 60.0,
           "dp-sockets", 30.0,
           "ep-conductor", 2.0,
+          "names", 2.0,
           "store", 2.0);
 
   private static TestNode node;
