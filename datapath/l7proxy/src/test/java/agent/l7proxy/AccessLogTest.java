@@ -1,6 +1,7 @@
 package agent.l7proxy;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -11,6 +12,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Instant;
+import java.time.ZoneId;
+import java.time.ZoneOffset;
 import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
@@ -52,6 +55,15 @@ class AccessLogTest {
             + "\"protocol\":\"HTTP/1.1\",\"method\":\"GET\",\"path\":\"/\\\"\\\\\",\"host\":\"a.test\","
             + "\"status\":403,\"durationMs\":12}\n",
         text.line(record("/\"\\")).toString());
+  }
+
+  @Test
+  void shouldWriteTimesOfUtcWhateverTheZoneOfTheNode() {
+    final RequestRecord request = record("/");
+    final ZoneOffset offset = ZoneId.systemDefault().getRules().getOffset(request.time());
+    assertNotEquals(ZoneOffset.UTC, offset, "the zone of the tests");
+    final String line = new RecordText(identity -> List.of()).line(request).toString();
+    assertTrue(line.startsWith("{\"time\":\"2026-01-02T03:04:05.600Z\","), line);
   }
 
   @Test
