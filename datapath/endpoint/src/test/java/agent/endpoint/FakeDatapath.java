@@ -10,6 +10,7 @@ import agent.datapath.spec.PolicyDelta;
 import agent.datapath.spec.PolicyEntry;
 import agent.datapath.spec.PolicyMapProxy;
 import agent.maps.layout.PolicyDirection;
+import agent.maps.layout.RedirectKind;
 import agent.types.IpAddress;
 import agent.types.MacAddress;
 import agent.types.OperationException;
@@ -29,7 +30,6 @@ import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Predicate;
 import java.util.function.Supplier;
-import java.util.stream.Stream;
 
 /**
  * A datapath in memory. It computes verdicts as the programs do, so that a test can check them
@@ -153,10 +153,8 @@ final class FakeDatapath implements EndpointAttachmentProxy, PolicyMapProxy, Ipc
   }
 
   @Override
-  public CompletableFuture<Void> startProxies(Stream<PolicyEntry> entries) {
-    return entries.anyMatch(entry -> entry.verdict().isRedirect())
-        ? done("proxies", null)
-        : CompletableFuture.completedFuture(null);
+  public CompletableFuture<Void> startProxies(Set<RedirectKind> kinds) {
+    return kinds.isEmpty() ? CompletableFuture.completedFuture(null) : done("proxies", null);
   }
 
   @Override

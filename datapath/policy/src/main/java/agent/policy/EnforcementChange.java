@@ -1,5 +1,6 @@
 package agent.policy;
 
+import agent.conductor.StepList;
 import agent.conductor.Work.Progress;
 import agent.policy.resolve.EnforcementMode;
 import agent.policy.resolve.PreparedPolicy;

@@ -1,5 +1,6 @@
 package agent.policy;
 
+import agent.conductor.StepList;
 import agent.conductor.Work;
 import agent.identity.Identity;
 import agent.identity.IdentityDirectory.IdentityListener;

@@ -1,5 +1,6 @@
 package agent.policy;
 
+import agent.conductor.StepList;
 import agent.policy.PolicyUpdate.EndpointPolicyChange;
 import agent.policy.repository.CurrentRules;
 import agent.policy.repository.PolicyRepository;

@@ -1,5 +1,6 @@
 package agent.policy;
 
+import agent.conductor.StepList;
 import agent.identity.Identity;
 import agent.policy.reference.CidrReferences;
 import agent.policy.reference.NameReferences;

@@ -5,21 +5,17 @@ import agent.datapath.spec.PolicyEntry;
 import agent.datapath.spec.PolicyMapProxy;
 import agent.maps.layout.RedirectKind;
 import java.util.Collection;
-import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
-import java.util.stream.Stream;
 
 /**
  * Policy maps whose proxies are started before a map sends flows to them, so that the first
  * connection after a rule does not wait for one.
  */
 public final class ProxiedPolicyMaps implements PolicyMapProxy {
-  private static final Set<RedirectKind> ALL = EnumSet.of(RedirectKind.HTTP, RedirectKind.DNS);
-
   private final PolicyMapProxy maps;
   private final NodeProxies proxies;
 
@@ -35,11 +31,7 @@ public final class ProxiedPolicyMaps implements PolicyMapProxy {
   }
 
   @Override
-  public CompletableFuture<Void> startProxies(Stream<PolicyEntry> entries) {
-    if (proxies.serves(ALL)) {
-      return CompletableFuture.completedFuture(null); // entries are not walked for this
-    }
-    final Set<RedirectKind> kinds = kindsOf(entries);
+  public CompletableFuture<Void> startProxies(Set<RedirectKind> kinds) {
     return proxies.serves(kinds) ? CompletableFuture.completedFuture(null) : proxies.need(kinds);
   }
 
@@ -49,16 +41,14 @@ public final class ProxiedPolicyMaps implements PolicyMapProxy {
   }
 
   @Override
-  public Optional<String> unserved(Collection<PolicyEntry> entries) {
-    return proxies.refusal(ALL).isEmpty()
-        ? Optional.empty()
-        : proxies.refusal(kindsOf(entries.stream()));
+  public Optional<String> unserved(Set<RedirectKind> kinds) {
+    return proxies.refusal(kinds);
   }
 
   @Override
   public CompletableFuture<PolicyDelta> synchronize(
       int endpointId, int identity, Collection<PolicyEntry> desired) {
-    return startProxies(desired.stream())
+    return startProxies(PolicyEntry.redirects(desired))
         .thenCompose(started -> maps.synchronize(endpointId, identity, desired))
         .thenCompose(written -> proxies.enforce().thenApply(done -> written));
   }
@@ -66,18 +56,5 @@ public final class ProxiedPolicyMaps implements PolicyMapProxy {
   @Override
   public CompletableFuture<Void> enforceOnOpenFlows() {
     return proxies.enforce();
-  }
-
-  private static Set<RedirectKind> kindsOf(Stream<PolicyEntry> entries) {
-    final Set<RedirectKind> kinds = EnumSet.noneOf(RedirectKind.class);
-    entries
-        .filter(entry -> entry.verdict().isRedirect())
-        .forEach(
-            entry ->
-                kinds.add(
-                    entry.verdict().redirect() == RedirectKind.DNS.number()
-                        ? RedirectKind.DNS
-                        : RedirectKind.HTTP));
-    return kinds;
   }
 }

@@ -21,7 +21,6 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
-import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -87,7 +86,7 @@ class ProxiedPolicyMapsTest {
 
   @Test
   void shouldWriteAtOnceAndStartNoProxyWithoutRedirects() {
-    assertTrue(proxied.startProxies(Stream.of(ALLOW)).isDone());
+    assertTrue(proxied.startProxies(Set.of()).isDone());
     assertTrue(apply(1, ALLOW).isDone());
     assertTrue(proxied.synchronize(2, 0, List.of(ALLOW)).isDone());
     assertEquals(List.of("1 0", "2 0"), written);
@@ -98,7 +97,7 @@ class ProxiedPolicyMapsTest {
 
   @Test
   void shouldStartTheProxyOfARedirectBeforeItIsWritten() throws Exception {
-    await(proxied.startProxies(Stream.of(ALLOW, TO_HTTP)));
+    await(proxied.startProxies(Set.of(RedirectKind.HTTP)));
     assertTrue(
         bench.proxies.firstPort(RedirectKind.HTTP).isPresent()
             && bench.proxies.firstPort(RedirectKind.DNS).isEmpty());
@@ -106,13 +105,14 @@ class ProxiedPolicyMapsTest {
     await(proxied.synchronize(2, 0, List.of(TO_DNS)));
     assertTrue(bench.proxies.firstPort(RedirectKind.DNS).isPresent());
     assertEquals(List.of("1 1", "2 2"), written);
-    assertTrue(proxied.startProxies(Stream.of(TO_HTTP, TO_DNS)).isDone(), "both run");
+    assertTrue(
+        proxied.startProxies(Set.of(RedirectKind.HTTP, RedirectKind.DNS)).isDone(), "both run");
   }
 
   @Test
   void shouldWriteWhereTheProxyDoesNotStartSoThatTheFlowsAreDropped() throws Exception {
     bench.hasAddress = false;
-    await(proxied.startProxies(Stream.of(TO_HTTP)));
+    await(proxied.startProxies(Set.of(RedirectKind.HTTP)));
     await(proxied.synchronize(1, 0, List.of(TO_HTTP)));
     assertEquals(List.of("1 0"), written);
     assertFalse(bench.proxies.serves(Set.of(RedirectKind.HTTP)));
@@ -122,20 +122,20 @@ class ProxiedPolicyMapsTest {
   @Test
   void shouldSayWhyFlowsOfEntriesAreDroppedWhileTheirProxyDoesNotStart() throws Exception {
     bench.hasAddress = false;
-    await(proxied.startProxies(Stream.of(TO_HTTP)));
-    final String reason = proxied.unserved(List.of(ALLOW, TO_HTTP)).orElseThrow();
+    await(proxied.startProxies(Set.of(RedirectKind.HTTP)));
+    final String reason = proxied.unserved(Set.of(RedirectKind.HTTP)).orElseThrow();
     assertTrue(reason.startsWith("the HTTP proxy is not running: "), reason);
-    assertEquals(Optional.empty(), proxied.unserved(List.of(ALLOW, TO_DNS)));
+    assertEquals(Optional.empty(), proxied.unserved(Set.of(RedirectKind.DNS)));
     bench.hasAddress = true;
-    await(proxied.startProxies(Stream.of(TO_HTTP)));
-    assertEquals(Optional.empty(), proxied.unserved(List.of(TO_HTTP)));
+    await(proxied.startProxies(Set.of(RedirectKind.HTTP)));
+    assertEquals(Optional.empty(), proxied.unserved(Set.of(RedirectKind.HTTP)));
   }
 
   /** Who asks for them waits with what is to follow. */
   @Test
   void shouldTellWhenTheProxiesRun() throws Exception {
     bench.serving = new CompletableFuture<>();
-    final CompletableFuture<?> started = proxied.startProxies(Stream.of(TO_HTTP));
+    final CompletableFuture<?> started = proxied.startProxies(Set.of(RedirectKind.HTTP));
     final CompletableFuture<?> synchronizing = proxied.synchronize(1, 0, List.of(TO_HTTP));
     assertFalse(started.isDone() || synchronizing.isDone());
     assertTrue(apply(2, ALLOW).isDone(), "it needs none");

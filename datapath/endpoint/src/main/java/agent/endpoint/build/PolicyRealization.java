@@ -8,6 +8,7 @@ import agent.endpoint.state.Endpoint;
 import agent.endpoint.state.EndpointJournal;
 import agent.endpoint.state.EndpointRegistry;
 import agent.ipcache.Ipcache;
+import agent.maps.layout.RedirectKind;
 import agent.policy.PolicyCommit;
 import agent.policy.PolicyCommitting;
 import agent.policy.PolicyEngine;
@@ -16,6 +17,7 @@ import agent.policy.PolicyUpdate.EndpointPolicyChange;
 import agent.policy.resolve.ResolvedPolicy;
 import agent.types.OperationException;
 import java.util.ArrayDeque;
+import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -91,14 +93,9 @@ public final class PolicyRealization {
 
   /** Adds the start of the proxies that an update sends flows to, before its first write. */
   private StepSequence addProxies(StepSequence steps, PolicyUpdate update) {
-    final List<EndpointPolicyChange> redirecting =
-        changes(update).filter(change -> !change.policy().requests().isEmpty()).toList();
-    return redirecting.isEmpty()
-        ? steps
-        : steps.thenAwait(
-            () ->
-                policyMaps.startProxies(
-                    redirecting.stream().flatMap(change -> change.diff().upserts().stream())));
+    final Set<RedirectKind> kinds = EnumSet.noneOf(RedirectKind.class);
+    changes(update).forEach(change -> kinds.addAll(change.diff().redirects()));
+    return kinds.isEmpty() ? steps : steps.thenAwait(() -> policyMaps.startProxies(kinds));
   }
 
   private static Stream<EndpointPolicyChange> changes(PolicyUpdate update) {
@@ -219,7 +216,7 @@ public final class PolicyRealization {
    */
   public void requireServed(PolicyUpdate update) {
     changes(update)
-        .map(change -> policyMaps.unserved(change.diff().upserts()))
+        .map(change -> policyMaps.unserved(change.diff().redirects()))
         .flatMap(Optional::stream)
         .findFirst()
         .ifPresent(

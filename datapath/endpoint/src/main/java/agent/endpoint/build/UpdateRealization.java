@@ -1,8 +1,8 @@
 package agent.endpoint.build;
 
 import agent.conductor.ConductorAgent;
+import agent.conductor.StepList;
 import agent.conductor.StepSequence;
-import agent.conductor.Work;
 import agent.datapath.spec.PolicyDelta;
 import agent.datapath.spec.PolicyMapProxy;
 import agent.datapath.spec.PolicyMapProxy.PolicyChange;
@@ -15,7 +15,9 @@ import agent.policy.PolicyEngine;
 import agent.policy.PolicyUpdate;
 import agent.policy.PolicyUpdate.EndpointPolicyChange;
 import agent.policy.reference.OutsideChanges;
+import agent.types.Refusal;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Deque;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -26,6 +28,7 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Function;
 import java.util.stream.Stream;
+import org.agrona.collections.IntHashSet;
 
 /**
  * Realizes one policy update on all endpoints, in five steps: what the rules before say of the
@@ -33,6 +36,11 @@ import java.util.stream.Stream;
  * entries of removed CIDRs, and policy map entries of their identities. With this order no packet
  * has an identity that the policy maps do not know, no packet is dropped that is allowed before and
  * after the update, and none passes that neither allows.
+ *
+ * <p>Where many endpoints change, each of the five takes several steps, between which the conductor
+ * does other work, and the last one of them asks for all maps at once: the datapath orders the
+ * writes of one call so that no packet between two endpoints is judged by an old policy of one and
+ * a new one of the other, and requests are judged by both sides, too.
  */
 final class UpdateRealization {
   /** So many ipcache entries are added or removed in one step. */
@@ -47,6 +55,7 @@ final class UpdateRealization {
   private final PolicyEngine engine;
   private final Map<Endpoint, RuntimeException> failed = new LinkedHashMap<>();
   private final Set<Endpoint> building = new HashSet<>();
+  private final Set<Endpoint> changed = new HashSet<>();
   private final Deque<CompletableFuture<Map<Integer, RuntimeException>>> asked = new ArrayDeque<>();
 
   /** Identities that no address has while the change that is asked for is written. */
@@ -83,9 +92,9 @@ final class UpdateRealization {
    * them.
    */
   StepSequence addTo(StepSequence steps) {
-    steps.then(this::begin);
+    steps.thenAwait(this::begin);
     if (!update.bridges().isEmpty()) {
-      steps.then(this::bridge);
+      steps.thenAwait(this::bridge);
     }
     if (!update.outside().added().isEmpty()) {
       final OutsideChanges outside = update.outside();
@@ -104,7 +113,7 @@ final class UpdateRealization {
     if (mayRevoke()) {
       steps.thenAwait(policyMaps::enforceOnOpenFlows);
     }
-    return steps.then(this::end);
+    return steps.thenAwait(this::end);
   }
 
   /** Returns the endpoints whose policy the update changes, or cannot change. */
@@ -122,51 +131,18 @@ final class UpdateRealization {
    */
   private <T> CompletableFuture<?> inSteps(
       List<T> entries, Function<List<T>, CompletableFuture<Void>> write) {
-    if (entries.size() <= ENTRIES_A_STEP) {
-      write(entries, write);
-      return null;
+    final StepList steps = new StepList();
+    for (int first = 0; first < entries.size(); first += ENTRIES_A_STEP) {
+      final int end = Math.min(entries.size(), first + ENTRIES_A_STEP);
+      final List<T> some = entries.subList(first, end);
+      steps.then(
+          () -> {
+            final CompletableFuture<Void> before = writing;
+            writing = settled(write.apply(some)).thenCompose(done -> before);
+            steps.pause();
+          });
     }
-    final CompletableFuture<Void> asked = new CompletableFuture<>();
-    conductor.beginPatient(new IpcacheWork<>(entries, write, asked));
-    return asked;
-  }
-
-  private <T> void write(List<T> entries, Function<List<T>, CompletableFuture<Void>> write) {
-    final CompletableFuture<Void> before = writing;
-    writing = settled(write.apply(entries)).thenCompose(done -> before);
-  }
-
-  private final class IpcacheWork<T> implements Work {
-    private final List<T> entries;
-    private final Function<List<T>, CompletableFuture<Void>> write;
-    private final CompletableFuture<Void> asked;
-    private int next;
-
-    IpcacheWork(
-        List<T> entries,
-        Function<List<T>, CompletableFuture<Void>> write,
-        CompletableFuture<Void> asked) {
-      this.entries = entries;
-      this.write = write;
-      this.asked = asked;
-    }
-
-    @Override
-    public Progress step() {
-      final int end = Math.min(entries.size(), next + ENTRIES_A_STEP);
-      write(entries.subList(next, end), write);
-      next = end;
-      if (end < entries.size()) {
-        return Progress.WORKED;
-      }
-      asked.complete(null);
-      return Progress.DONE;
-    }
-
-    @Override
-    public void failed(RuntimeException failure) {
-      asked.completeExceptionally(failure);
-    }
+    return steps.runPatiently(conductor);
   }
 
   /** New identities alone, such as those of a name that was looked up, deny nothing. */
@@ -177,10 +153,11 @@ final class UpdateRealization {
   }
 
   /** Entries of identities that no address has: no verdict depends on them. */
-  private void bridge() {
+  private CompletableFuture<?> bridge() {
     unused.addAll(update.outside().newIdentities());
-    ask(update.bridges(), engine.requests().revision());
-    unused.clear();
+    return ask(new StepList(), update.bridges(), engine.requests().revision())
+        .then(unused::clear)
+        .runPatiently(conductor);
   }
 
   private CompletableFuture<?> allAsked() {
@@ -193,30 +170,35 @@ final class UpdateRealization {
   }
 
   /** Sets ready endpoints whose maps change to regenerating, unless an operation runs on them. */
-  private void begin() {
-    update
-        .failures()
-        .forEach(
-            (id, refusal) -> {
-              final Endpoint endpoint = registry.find(id);
-              if (endpoint != null) {
-                failed.put(endpoint, refusal);
-              }
-            });
-    for (final EndpointPolicyChange change : update.endpoints()) {
-      final Endpoint endpoint = registry.find(change.endpointId());
-      if (endpoint != null
-          && endpoint.is(EndpointState.READY)
-          && !endpoint.isBusy()
-          && !change.diff().isEmpty()) {
-        journal.note(endpoint, EndpointState.WAITING_TO_REGENERATE, "policy changed");
-        journal.note(
-            endpoint,
-            EndpointState.REGENERATING,
-            "%d policy entries to write, %d to delete"
-                .formatted(change.diff().upserts().size(), change.diff().deletes().size()));
-        building.add(endpoint);
-      }
+  private CompletableFuture<?> begin() {
+    final StepList steps = new StepList();
+    return steps
+        .each(update.failures()::entrySet, this::refuse)
+        .each(update::endpoints, change -> announce(change, steps))
+        .runPatiently(conductor);
+  }
+
+  private void refuse(Map.Entry<Integer, Refusal> overflow) {
+    final Endpoint endpoint = registry.find(overflow.getKey());
+    if (endpoint != null) {
+      failed.put(endpoint, overflow.getValue());
+    }
+  }
+
+  private void announce(EndpointPolicyChange change, StepList steps) {
+    final Endpoint endpoint = registry.find(change.endpointId());
+    if (endpoint != null
+        && endpoint.is(EndpointState.READY)
+        && !endpoint.isBusy()
+        && !change.diff().isEmpty()) {
+      journal.note(endpoint, EndpointState.WAITING_TO_REGENERATE, "policy changed");
+      journal.note(
+          endpoint,
+          EndpointState.REGENERATING,
+          "%d policy entries to write, %d to delete"
+              .formatted(change.diff().upserts().size(), change.diff().deletes().size()));
+      building.add(endpoint);
+      steps.charge();
     }
   }
 
@@ -234,37 +216,52 @@ final class UpdateRealization {
     if (!changes.isEmpty()) {
       steps
           .thenAwait(this::allAsked)
-          .then(
-              () -> {
-                collect();
-                ask(changes, update.revision());
-              })
+          .thenAwait(
+              () ->
+                  ask(collect(new StepList()), changes, update.revision()).runPatiently(conductor))
           .thenAwait(this::allAsked);
     }
   }
 
-  /** Requests are judged by what policy maps are to say from now on. */
-  private void ask(List<EndpointPolicyChange> changes, long revision) {
-    engine.publish(revision, changes);
-    Map<Integer, PolicyChange> next = new LinkedHashMap<>();
-    for (final EndpointPolicyChange change : changes) {
+  /**
+   * Adds the steps that prepare what maps are asked for, and the one that asks. Requests are judged
+   * by what policy maps are to say from then on.
+   */
+  private StepList ask(StepList steps, List<EndpointPolicyChange> changes, long revision) {
+    final Asking asking = new Asking();
+    return steps
+        .each(() -> changes, asking::prepare)
+        .then(
+            () -> {
+              engine.publish(revision, changes);
+              asking.calls.forEach(call -> asked.add(apply(call)));
+            });
+  }
+
+  /** Calls that change policy maps, each of them one for an endpoint. */
+  private final class Asking {
+    private final List<List<PolicyChange>> calls = new ArrayList<>();
+    private final IntHashSet inLast = new IntHashSet();
+
+    void prepare(EndpointPolicyChange change) {
       final Endpoint endpoint = registry.find(change.endpointId());
       if (endpoint != null && endpoint.isLive()) {
         endpoint.resolved(change.policy());
         final PolicyDelta delta = change.diff();
         if (endpoint.isPolicyMapTrusted() && !delta.isEmpty()) {
           final int identity = change.policy().identity();
-          final PolicyChange one =
-              new PolicyChange(endpoint.id(), identity, delta, delta.isOnly(unused));
-          if (next.putIfAbsent(endpoint.id(), one) != null) { // a second change follows the first
-            asked.add(apply(List.copyOf(next.values())));
-            next = new LinkedHashMap<>(Map.of(endpoint.id(), one));
-          }
+          add(new PolicyChange(endpoint.id(), identity, delta, delta.isOnly(unused)));
         }
       }
     }
-    if (!next.isEmpty()) {
-      asked.add(apply(List.copyOf(next.values())));
+
+    private void add(PolicyChange change) {
+      if (!inLast.add(change.endpointId()) || calls.isEmpty()) { // a second one follows the first
+        calls.add(new ArrayList<>());
+        inLast.clear();
+        inLast.add(change.endpointId());
+      }
+      calls.getLast().add(change);
     }
   }
 
@@ -280,52 +277,78 @@ final class UpdateRealization {
             });
   }
 
-  private void collect() {
-    while (!asked.isEmpty()) {
-      asked
-          .poll()
-          .join()
-          .forEach(
-              (id, failure) -> {
-                final Endpoint endpoint = registry.find(id);
-                if (endpoint != null) {
-                  endpoint.distrustPolicyMap();
-                  failed.put(endpoint, Answers.named("endpoint " + id + ": policy map", failure));
-                }
-              });
+  /** Adds the steps that take the answers to what was asked for. */
+  private StepList collect(StepList steps) {
+    return steps.each(this::refusals, this::refused);
+  }
+
+  private List<Map.Entry<Integer, RuntimeException>> refusals() {
+    final List<Map.Entry<Integer, RuntimeException>> all = new ArrayList<>();
+    asked.forEach(answer -> all.addAll(answer.join().entrySet()));
+    asked.clear();
+    return all;
+  }
+
+  private void refused(Map.Entry<Integer, RuntimeException> refusal) {
+    final int id = refusal.getKey();
+    final Endpoint endpoint = registry.find(id);
+    if (endpoint != null) {
+      endpoint.distrustPolicyMap();
+      failed.put(endpoint, Answers.named("endpoint " + id + ": policy map", refusal.getValue()));
     }
   }
 
-  private void end() {
-    collect();
-    engine.publish(update.revision(), List.of());
-    final Set<Endpoint> changed = new HashSet<>();
-    for (final List<EndpointPolicyChange> list :
-        List.of(update.bridges(), update.endpoints(), update.cleanups())) {
-      for (final EndpointPolicyChange change : list) {
-        final Endpoint endpoint = registry.find(change.endpointId());
-        if (endpoint != null && endpoint.isPolicyMapTrusted()) {
-          endpoint.realized(change.policy(), !change.diff().isEmpty());
-          changed.add(endpoint);
-        }
-      }
+  private CompletableFuture<?> end() {
+    final StepList steps = new StepList();
+    return collect(steps)
+        .then(() -> engine.publish(update.revision(), List.of()))
+        .each(update::bridges, this::realize)
+        .each(update::endpoints, this::realize)
+        .each(update::cleanups, this::realize)
+        .each(
+            update.failures()::keySet,
+            id -> {
+              keepWanted(id);
+              steps.pause(); // it resolves the whole policy
+            })
+        .each(registry::all, endpoint -> conclude(endpoint, steps))
+        .then(this::requireIpcache)
+        .runPatiently(conductor);
+  }
+
+  private void realize(EndpointPolicyChange change) {
+    final Endpoint endpoint = registry.find(change.endpointId());
+    if (endpoint != null && endpoint.isPolicyMapTrusted()) {
+      endpoint.realized(change.policy(), !change.diff().isEmpty());
+      changed.add(endpoint);
     }
-    update.failures().keySet().forEach(this::keepWanted);
-    failed.forEach(this::fail);
-    building.removeAll(failed.keySet());
-    building.removeIf(endpoint -> !endpoint.is(EndpointState.REGENERATING));
-    for (final Endpoint endpoint : building) {
+  }
+
+  /** What becomes of one of the endpoints of the node, which may be gone since the last step. */
+  private void conclude(Endpoint endpoint, StepList steps) {
+    final RuntimeException failure = failed.get(endpoint);
+    if (failure != null) {
+      fail(endpoint, failure);
+      steps.charge();
+    }
+    final boolean isBehind =
+        failure == null
+            && endpoint.isPolicyMapTrusted()
+            && endpoint.realizedRevision() < update.revision();
+    if (isBehind) {
+      endpoint.realizedRevision(update.revision());
+    }
+    if (isBehind || changed.contains(endpoint)) {
+      steps.charge();
+    }
+    if (failure == null && building.contains(endpoint) && endpoint.is(EndpointState.REGENERATING)) {
       journal.succeeded(endpoint, "policy revision " + update.revision());
+    } else if (isBehind || changed.contains(endpoint)) {
+      registry.publish(endpoint);
     }
-    for (final Endpoint endpoint : registry.all()) {
-      final boolean isBehind = endpoint.realizedRevision() < update.revision();
-      if (endpoint.isPolicyMapTrusted() && !failed.containsKey(endpoint) && isBehind) {
-        endpoint.realizedRevision(update.revision());
-        registry.publish(endpoint);
-      } else if (changed.contains(endpoint)) {
-        registry.publish(endpoint);
-      }
-    }
+  }
+
+  private void requireIpcache() {
     if (ipcacheFailure != null) {
       throw ipcacheFailure;
     }

@@ -4,6 +4,7 @@ import agent.conductor.ConductorAgent;
 import agent.conductor.StepSequence;
 import agent.datapath.spec.EndpointAttachmentProxy;
 import agent.datapath.spec.PolicyDelta;
+import agent.datapath.spec.PolicyEntry;
 import agent.datapath.spec.PolicyMapProxy;
 import agent.datapath.spec.PolicyMapProxy.PolicyChange;
 import agent.endpoint.build.Answers;
@@ -16,6 +17,7 @@ import agent.endpoint.state.EndpointRegistry;
 import agent.endpoint.state.EndpointState;
 import agent.identity.Identity;
 import agent.ipcache.Ipcache;
+import agent.maps.layout.RedirectKind;
 import agent.node.LocalAddresses;
 import agent.node.WorkloadRoutes;
 import agent.policy.PolicyEngine;
@@ -25,6 +27,7 @@ import agent.types.Refusal;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
+import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -275,11 +278,12 @@ public final class Restoration {
   }
 
   private CompletableFuture<Void> startProxies() {
-    return policyMaps.startProxies(
-        endpoints.stream()
-            .map(Endpoint::policy)
-            .filter(policy -> policy != null && !policy.requests().isEmpty())
-            .flatMap(policy -> policy.entries().stream()));
+    final Set<RedirectKind> kinds = EnumSet.noneOf(RedirectKind.class);
+    endpoints.stream()
+        .map(Endpoint::policy)
+        .filter(policy -> policy != null && !policy.requests().isEmpty())
+        .forEach(policy -> kinds.addAll(PolicyEntry.redirects(policy.entries())));
+    return policyMaps.startProxies(kinds);
   }
 
   /** Until its identity arrives, peers know an endpoint by the number of the previous run. */

@@ -1,5 +1,6 @@
 package agent.datapath.spec;
 
+import agent.maps.layout.RedirectKind;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
@@ -22,6 +23,7 @@ public final class PolicyDelta {
 
   private final List<PolicyEntry> upserts;
   private final List<PolicyEntry> deletes;
+  private final Set<RedirectKind> redirects;
   private final PolicyRounds roundsOrNull;
 
   /**
@@ -31,14 +33,17 @@ public final class PolicyDelta {
    * @param deletes entries to remove; only their keys are used
    */
   public PolicyDelta(List<PolicyEntry> upserts, List<PolicyEntry> deletes) {
-    this(upserts, deletes, null);
-  }
-
-  private PolicyDelta(
-      List<PolicyEntry> upserts, List<PolicyEntry> deletes, PolicyRounds roundsOrNull) {
     this.upserts = List.copyOf(upserts);
     this.deletes = List.copyOf(deletes);
-    this.roundsOrNull = roundsOrNull;
+    redirects = PolicyEntry.redirects(upserts);
+    roundsOrNull = null;
+  }
+
+  private PolicyDelta(PolicyDelta difference, PolicyRounds rounds) {
+    upserts = difference.upserts;
+    deletes = difference.deletes;
+    redirects = difference.redirects;
+    roundsOrNull = rounds;
   }
 
   /**
@@ -106,7 +111,7 @@ public final class PolicyDelta {
   }
 
   private PolicyDelta in(PolicyRounds rounds) {
-    return new PolicyDelta(upserts, deletes, rounds);
+    return new PolicyDelta(this, rounds);
   }
 
   /** Returns the entries to insert, or whose verdict changes. */
@@ -117,6 +122,11 @@ public final class PolicyDelta {
   /** Returns the entries to remove; only their keys are used. */
   public List<PolicyEntry> deletes() {
     return deletes;
+  }
+
+  /** Returns the kinds of proxies that its entries to insert send flows to. */
+  public Set<RedirectKind> redirects() {
+    return redirects;
   }
 
   /** Returns whether it removes nothing, and all entries are those of some identities. */

@@ -3,6 +3,10 @@ package agent.datapath.spec;
 import agent.maps.layout.PolicyDirection;
 import agent.maps.layout.PolicyFlag;
 import agent.maps.layout.PolicyPrefix;
+import agent.maps.layout.RedirectKind;
+import java.util.Collection;
+import java.util.EnumSet;
+import java.util.Set;
 
 /**
  * One entry of an endpoint's policy map ({@code maps/policy_map.h}). Two entries with the same
@@ -71,6 +75,21 @@ public record PolicyEntry(
   public static PolicyEntry allow(int identity, PolicyDirection direction, int protocol, int port) {
     return new PolicyEntry(
         identity, direction, protocol, port, PolicyPrefix.PORT, PolicyVerdict.ALLOW);
+  }
+
+  /** Returns the kinds of proxies that entries send flows to. */
+  public static Set<RedirectKind> redirects(Collection<PolicyEntry> entries) {
+    Set<RedirectKind> kinds = Set.of();
+    for (final PolicyEntry entry : entries) {
+      if (entry.verdict().isRedirect()) {
+        kinds = kinds.isEmpty() ? EnumSet.noneOf(RedirectKind.class) : kinds;
+        kinds.add(
+            entry.verdict().redirect() == RedirectKind.DNS.number()
+                ? RedirectKind.DNS
+                : RedirectKind.HTTP);
+      }
+    }
+    return Set.copyOf(kinds);
   }
 
   /** Returns the key of the map entry. */

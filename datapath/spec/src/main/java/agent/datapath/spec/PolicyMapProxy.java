@@ -1,11 +1,12 @@
 package agent.datapath.spec;
 
+import agent.maps.layout.RedirectKind;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
-import java.util.stream.Stream;
 
 /**
  * Writes policy maps of endpoints. Endpoints of one identity with equal entries share one map.
@@ -37,12 +38,12 @@ public interface PolicyMapProxy {
   }
 
   /**
-   * Starts the proxies that entries send flows to. Precedes the calls that write such an entry, but
-   * for {@link #synchronize}, and those of {@link IpcacheProxy} that are to follow them.
+   * Starts proxies that entries send flows to. Precedes the calls that write such an entry, but for
+   * {@link #synchronize}, and those of {@link IpcacheProxy} that are to follow them.
    *
    * @return completes when they run, or could not be started ({@link #unserved})
    */
-  default CompletableFuture<Void> startProxies(Stream<PolicyEntry> entries) {
+  default CompletableFuture<Void> startProxies(Set<RedirectKind> kinds) {
     return CompletableFuture.completedFuture(null);
   }
 
@@ -79,10 +80,10 @@ public interface PolicyMapProxy {
   }
 
   /**
-   * Returns why flows that written entries send to a proxy are dropped; empty where each has its
-   * proxy.
+   * Returns why flows that written entries send to these proxies are dropped; empty where each
+   * runs.
    */
-  default Optional<String> unserved(Collection<PolicyEntry> entries) {
+  default Optional<String> unserved(Set<RedirectKind> proxies) {
     return Optional.empty();
   }
 

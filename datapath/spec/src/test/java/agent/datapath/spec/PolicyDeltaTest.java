@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import agent.datapath.spec.NaivePolicyMap.Question;
 import agent.maps.layout.PolicyDirection;
 import agent.maps.layout.PolicyPrefix;
+import agent.maps.layout.RedirectKind;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -301,6 +302,27 @@ class PolicyDeltaTest {
     }
     assertEquals(Integer.MAX_VALUE, PolicyDelta.between(ofAny, ofOne).growth());
     assertEquals(Integer.MAX_VALUE, PolicyDelta.between(ofOne, ofAny).growth());
+  }
+
+  @Test
+  void shouldNameTheProxiesThatItsNewEntriesSendFlowsTo() {
+    final PolicyEntry allow = PolicyEntry.allow(5, PolicyDirection.EGRESS, TCP, 80);
+    final PolicyEntry http = to(RedirectKind.HTTP, 81);
+    final PolicyEntry dns = to(RedirectKind.DNS, 53);
+    assertEquals(Set.of(), PolicyDelta.NONE.redirects());
+    assertEquals(Set.of(), PolicyDelta.between(List.of(http), List.of(allow)).redirects());
+    final PolicyDelta one = PolicyDelta.between(List.of(dns), List.of(allow, http, dns));
+    assertEquals(Set.of(RedirectKind.HTTP), one.redirects(), "of what is new");
+    final PolicyDelta both = PolicyDelta.between(List.of(allow), List.of(http, dns));
+    assertEquals(Set.of(RedirectKind.HTTP, RedirectKind.DNS), both.redirects());
+    assertEquals(
+        Set.of(RedirectKind.HTTP, RedirectKind.DNS),
+        both.throughClosed(List.of(allow), List.of(http, dns)).redirects());
+  }
+
+  private static PolicyEntry to(RedirectKind kind, int port) {
+    return new PolicyEntry(
+        5, PolicyDirection.EGRESS, TCP, port, PolicyPrefix.PORT, PolicyVerdict.redirect(kind));
   }
 
   @Test
