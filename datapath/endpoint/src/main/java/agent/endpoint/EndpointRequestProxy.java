@@ -224,6 +224,13 @@ final class EndpointRequestProxy implements Endpoints {
                 isSynchronous));
   }
 
+  /**
+   * Sets options of an invalid endpoint, which a later run may build; {@link #save} stores them.
+   */
+  void setForLaterRun(Endpoint endpoint, Map<String, String> options) {
+    change.setForLaterRun(endpoint, options);
+  }
+
   /** Stores an endpoint of any source that the store does not hold as it is. */
   CompletableFuture<Void> save(int id) {
     return ask(() -> operations.onPresent(EndpointIdentifier.local(id), change::save));

@@ -19,8 +19,8 @@ import java.util.function.Function;
 
 /**
  * Sets options on all endpoints, a few at a time, so that other requests pass. An endpoint that was
- * not-ready before is built later; each other one has the options when the future completes. Runs
- * on the conductor's thread.
+ * not-ready before is built later, and one that is invalid by a later run, whose record has them;
+ * each other one has the options when the future completes. Runs on the conductor's thread.
  *
  * @param conductor executes the steps
  * @param registry the live endpoints
@@ -136,12 +136,17 @@ record OptionOverride(
     }
   }
 
+  /** A record that cannot be read stays as it is for who repairs it. */
   private static boolean isChangeable(Endpoint endpoint) {
-    return endpoint.isLive() && !endpoint.is(EndpointState.INVALID);
+    return endpoint.isLive() && !endpoint.isRecordUnreadable();
   }
 
   private CompletableFuture<?> override(
       Endpoint endpoint, Function<Endpoint, Map<String, String>> values) {
+    if (endpoint.is(EndpointState.INVALID)) {
+      endpoints.setForLaterRun(endpoint, values.apply(endpoint));
+      return null;
+    }
     return endpoints.override(endpoint.id(), values, !endpoint.is(EndpointState.NOT_READY));
   }
 

@@ -84,16 +84,25 @@ public final class EndpointChange {
     checkMutable(endpoint);
     EndpointRecord after = endpoint.record();
     if (options != null) {
-      final EndpointOptions changed =
-          EndpointOptions.defaults().with(after.configuration().options()).with(options);
-      after =
-          after.withConfiguration(
-              new EndpointRecord.Configuration(changed.toMap(), after.configuration().datapath()));
+      after = withOptions(after, options);
     }
     if (user != null) {
       after = withUserLabels(after, "label-configuration.user", user);
     }
     return apply(endpoint, after, options != null, Commit.BY_BUILD);
+  }
+
+  /** Sets options of an endpoint that a later run may build; {@link #save} stores them. */
+  public void setForLaterRun(Endpoint endpoint, Map<String, String> options) {
+    endpoint.change(withOptions(endpoint.record(), options), endpoint.labels());
+    registry.publish(endpoint);
+  }
+
+  private static EndpointRecord withOptions(EndpointRecord record, Map<String, String> options) {
+    final EndpointOptions changed =
+        EndpointOptions.defaults().with(record.configuration().options()).with(options);
+    return record.withConfiguration(
+        new EndpointRecord.Configuration(changed.toMap(), record.configuration().datapath()));
   }
 
   /** Stores the record of an endpoint that the store does not hold as it is. */
