@@ -29,8 +29,8 @@ class NodeWatchTest {
   private static final Duration COMPARISON = Duration.ofSeconds(6);
   private static final Duration PAUSE = Duration.ofMillis(50);
 
-  /** So often an idle strategy spins before it parks. */
-  private static final int TURNS_UNTIL_A_PARK = 22;
+  /** After so many an idle strategy has parked: it spins first, and was woken before. */
+  private static final int TURNS_UNTIL_A_PARK = 30;
 
   private static final IpAddress WEB = IpAddress.parse("10.5.0.9");
   private static final IpAddress GATEWAY = IpAddress.parse("10.5.0.1");
