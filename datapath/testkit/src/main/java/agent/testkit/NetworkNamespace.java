@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Future;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -86,6 +87,11 @@ public final class NetworkNamespace implements AutoCloseable {
   private <T> T runOnThread(Callable<T> work) throws Exception {
     final FutureTask<T> task = new FutureTask<>(work);
     Thread.ofPlatform().name("in-" + name).daemon().start(task);
+    return result(task);
+  }
+
+  /** Waits for work on another thread, at most some minutes, and throws what it has thrown. */
+  static <T> T result(Future<T> task) throws Exception {
     try {
       return task.get(LONGEST_MINUTES, TimeUnit.MINUTES);
     } catch (ExecutionException failure) {
@@ -107,7 +113,7 @@ public final class NetworkNamespace implements AutoCloseable {
     return unchecked(() -> run(work));
   }
 
-  private static <T> T unchecked(Callable<T> work) {
+  static <T> T unchecked(Callable<T> work) {
     try {
       return work.call();
     } catch (RuntimeException failure) {
@@ -119,14 +125,15 @@ public final class NetworkNamespace implements AutoCloseable {
 
   /** Starts a daemon thread inside the namespace. */
   public Thread start(String threadName, Runnable work) {
-    return Thread.ofPlatform()
-        .name(threadName)
-        .daemon()
-        .start(
-            () -> {
-              enter();
-              work.run();
-            });
+    return Thread.ofPlatform().name(threadName).daemon().start(entering(work));
+  }
+
+  /** Returns the work, which a thread of its own does in the namespace. */
+  Runnable entering(Runnable work) {
+    return () -> {
+      enter();
+      work.run();
+    };
   }
 
   /** Moves the calling thread into the namespace; the thread must not be used for other work. */

@@ -3,6 +3,7 @@ package agent.datapath.programs.scenario;
 import agent.bindings.bpf.BpfLink;
 import agent.bindings.bpf.BpfProgram;
 import agent.testkit.IpPacket;
+import agent.testkit.NamespaceThread;
 import agent.testkit.NetworkNamespace;
 import agent.testkit.PacketCapture;
 import agent.testkit.PacketFlood;
@@ -24,6 +25,7 @@ final class ScenarioNetwork implements AutoCloseable {
   private static final int PEER_INDEXES = 100;
 
   private final NetworkNamespace namespace = NetworkNamespace.create("scenario");
+  private final NamespaceThread inside = new NamespaceThread(namespace);
 
   private ScenarioNetwork() {}
 
@@ -149,13 +151,14 @@ final class ScenarioNetwork implements AutoCloseable {
         });
   }
 
-  /** Runs work on a thread in the namespace. */
+  /** Runs work on the thread in the namespace, which is that of all packets. */
   <T> T call(Callable<T> work) {
-    return namespace.call(work);
+    return inside.call(work);
   }
 
   @Override
   public void close() {
+    inside.close();
     namespace.close();
   }
 }
