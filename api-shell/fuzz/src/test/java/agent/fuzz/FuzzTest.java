@@ -27,15 +27,20 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 /**
  * Runs each target under Jazzer, in a JVM of its own with little memory: an exception, an error, an
- * input that takes seconds, and memory that grows fail. The property {@code fuzz.seconds} says for
- * how long, {@code fuzz.target} which one, and {@code fuzz.seed} repeats the choices of a run.
+ * input that takes seconds, and memory that grows fail. A target gets the number of inputs that it
+ * names, or as many as it reads in {@code fuzz.seconds}; {@code fuzz.target} says which one, and
+ * {@code fuzz.seed} repeats the choices of a run.
  */
 @Timeout(value = 7, unit = TimeUnit.DAYS)
 class FuzzTest {
-  private static final int SECONDS = Integer.getInteger("fuzz.seconds", 20);
+  private static final int SECONDS = Integer.getInteger("fuzz.seconds", 0);
   private static final String ONLY = System.getProperty("fuzz.target", "");
   private static final int SEED = Integer.getInteger("fuzz.seed", 20261122);
   private static final int STARTING_SECONDS = 120;
+
+  /** For the inputs of a target on a busy machine, where a quiet one takes 20 seconds. */
+  private static final int LONGEST_SECONDS = 600;
+
   private static final Pattern RUNS = Pattern.compile("stat::number_of_executed_units: +(\\d+)");
 
   private static Set<Path> before;
@@ -68,6 +73,7 @@ class FuzzTest {
       return;
     }
     final Path output = directory.resolve("output");
+    final long beginNs = System.nanoTime();
     final Process jazzer =
         new ProcessBuilder(command(target, corpus(target, directory), directory))
             .directory(directory.toFile())
@@ -76,7 +82,8 @@ class FuzzTest {
             .start();
     try {
       assertTrue(
-          jazzer.waitFor(SECONDS + STARTING_SECONDS, TimeUnit.SECONDS),
+          jazzer.waitFor(
+              (SECONDS == 0 ? LONGEST_SECONDS : SECONDS) + STARTING_SECONDS, TimeUnit.SECONDS),
           () -> "Jazzer does not end: " + tail(output));
     } finally {
       jazzer.destroyForcibly();
@@ -85,8 +92,11 @@ class FuzzTest {
     assertEquals(0, jazzer.exitValue(), () -> target + ": " + said);
     final Matcher runs = RUNS.matcher(said);
     assertTrue(runs.find(), said);
-    assertTrue(Long.parseLong(runs.group(1)) > target.seeds().size(), said);
-    System.out.println(target + ": " + runs.group(1) + " inputs in " + SECONDS + " s");
+    final long inputs = Long.parseLong(runs.group(1));
+    assertTrue(inputs > target.seeds().size(), said);
+    assertTrue(SECONDS != 0 || inputs >= target.inputs(), said);
+    final long seconds = TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - beginNs);
+    System.out.println(target + ": " + inputs + " inputs in " + seconds + " s with the start");
   }
 
   private static Path corpus(FuzzTarget target, Path directory) throws IOException {
@@ -100,6 +110,9 @@ class FuzzTest {
   private static List<String> command(FuzzTarget target, Path corpus, Path directory) {
     final List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    if (SECONDS == 0) {
+      command.add("-XX:TieredStopAtLevel=1"); // the optimizing compiler takes longer than it gains
+    }
     command.addAll(
         List.of(
             "-Xmx320m",
@@ -123,7 +136,7 @@ class FuzzTest {
             "--custom_hook_includes=agent.**",
             "--reproducer_path=" + directory,
             "-artifact_prefix=" + directory + "/",
-            "-max_total_time=" + SECONDS,
+            SECONDS == 0 ? "-runs=" + target.inputs() : "-max_total_time=" + SECONDS,
             "-seed=" + SEED,
             "-timeout=10",
             "-rss_limit_mb=2048",
