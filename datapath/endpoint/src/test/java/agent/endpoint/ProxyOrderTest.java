@@ -53,6 +53,7 @@ class ProxyOrderTest {
     agent.datapath.holds = "proxies"::equals;
     final CompletableFuture<?> imported =
         agent.importing(named("narrow", allowRequests("app=web", "10.64.9.0/24", 81)));
+    agent.run();
     final CompletableFuture<?> next =
         agent.importing(named("next", allowIngress("app=web", "app=client", 82)));
     agent.run();

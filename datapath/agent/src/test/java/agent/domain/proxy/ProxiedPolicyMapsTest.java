@@ -139,11 +139,12 @@ class ProxiedPolicyMapsTest {
     final CompletableFuture<?> synchronizing = proxied.synchronize(1, 0, List.of(TO_HTTP));
     assertFalse(started.isDone() || synchronizing.isDone());
     assertTrue(apply(2, ALLOW).isDone(), "it needs none");
-    assertEquals(List.of("2 0"), written);
+    assertEquals(1, written.size());
+    assertTrue(written.getFirst().startsWith("2 "), "whether the other one has its port by now");
     bench.serving.complete(null);
     await(started);
     await(synchronizing);
-    assertEquals(List.of("2 0", "1 1"), written);
+    assertEquals("1 1", written.getLast());
   }
 
   @Test
