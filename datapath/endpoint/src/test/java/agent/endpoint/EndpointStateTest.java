@@ -240,7 +240,7 @@ class EndpointStateTest {
     assertTrue(endpoint.isRemovalRemembered());
     assertNull(endpoint.attached());
     assertNull(endpoint.hooked());
-    assertFalse(endpoint.isPolicyMapTrusted());
+    assertNull(endpoint.realizedPolicy());
   }
 
   @Test

@@ -40,6 +40,10 @@ final class FakeDatapath implements EndpointAttachmentProxy, PolicyMapProxy, Ipc
   private static final int WORLD6 = 10;
 
   final Map<Integer, Map<PolicyEntry.Key, PolicyEntry>> policies = new TreeMap<>();
+
+  /** The endpoints one of whose changes was refused since they were synchronized. */
+  private final Set<Integer> behind = new TreeSet<>();
+
   final Map<Integer, EndpointSpec> attached = new TreeMap<>();
   final Map<Integer, Integer> identities = new TreeMap<>();
 
@@ -160,6 +164,7 @@ final class FakeDatapath implements EndpointAttachmentProxy, PolicyMapProxy, Ipc
   @Override
   public CompletableFuture<Map<Integer, RuntimeException>> apply(List<PolicyChange> changes) {
     if (fails.test("all changes")) {
+      changes.forEach(change -> behind.add(change.endpointId()));
       return failure("all changes");
     }
     final Map<Integer, RuntimeException> failures = new TreeMap<>();
@@ -167,6 +172,7 @@ final class FakeDatapath implements EndpointAttachmentProxy, PolicyMapProxy, Ipc
       final CompletableFuture<Void> applied = applyOne(change);
       if (applied.isCompletedExceptionally()) {
         failures.put(change.endpointId(), (RuntimeException) applied.exceptionNow());
+        behind.add(change.endpointId());
       }
     }
     return answer("applied", failures);
@@ -222,7 +228,13 @@ final class FakeDatapath implements EndpointAttachmentProxy, PolicyMapProxy, Ipc
         map.values().stream().filter(entry -> !wanted.containsKey(entry.key())).toList();
     upserts.forEach(entry -> write(() -> map.put(entry.key(), entry)));
     deletes.forEach(entry -> write(() -> map.remove(entry.key())));
+    behind.remove(endpointId);
     return done(call, new PolicyDelta(upserts, deletes));
+  }
+
+  @Override
+  public boolean isBehind(int endpointId) {
+    return behind.contains(endpointId);
   }
 
   @Override
@@ -287,6 +299,7 @@ final class FakeDatapath implements EndpointAttachmentProxy, PolicyMapProxy, Ipc
   void forgetDesired() {
     desired.clear();
     refused.clear();
+    behind.clear();
   }
 
   /** Changes what the sources want; returns the prefixes whose entries may change. */

@@ -41,6 +41,11 @@ public final class ProxiedPolicyMaps implements PolicyMapProxy {
   }
 
   @Override
+  public boolean isBehind(int endpointId) {
+    return maps.isBehind(endpointId);
+  }
+
+  @Override
   public Optional<String> unserved(Set<RedirectKind> kinds) {
     return proxies.refusal(kinds);
   }

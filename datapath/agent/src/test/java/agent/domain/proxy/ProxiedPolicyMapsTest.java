@@ -61,6 +61,11 @@ class ProxiedPolicyMapsTest {
       return answer;
     }
 
+    @Override
+    public boolean isBehind(int endpointId) {
+      return endpointId == 3;
+    }
+
     private void note(int endpointId) {
       written.add(endpointId + " " + bench.served.size());
     }
@@ -145,6 +150,11 @@ class ProxiedPolicyMapsTest {
     await(started);
     await(synchronizing);
     assertEquals("1 1", written.getLast());
+  }
+
+  @Test
+  void shouldSayWhichMapsAreBehind() {
+    assertTrue(proxied.isBehind(3) && !proxied.isBehind(4));
   }
 
   @Test

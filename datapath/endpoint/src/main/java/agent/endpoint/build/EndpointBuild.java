@@ -113,7 +113,7 @@ public final class EndpointBuild {
             .thenAwait(() -> detachFromFormerInterface(endpoint))
             .thenAwait(() -> closeHooks(endpoint))
             .thenAwait(() -> policies.realize(endpoint))
-            .thenAwait(() -> policies.synchronizeIfDistrusted(endpoint))
+            .thenAwait(() -> policies.synchronize(endpoint))
             .thenAwait(() -> attach(endpoint))
             .then(() -> endpoint.attached(endpoint.spec()))
             .thenAwait(() -> putAddresses(endpoint))

@@ -78,7 +78,7 @@ public final class EndpointPolicies {
    * where only options change, the endpoint waits for no change of the rules.
    */
   private boolean isAsResolved(Endpoint endpoint) {
-    return endpoint.isPolicyMapTrusted()
+    return realization.hasMap(endpoint)
         && endpoint.policy() == endpoint.realizedPolicy()
         && !endpoint.options().enabled(MutableOption.DEBUG_POLICY)
         && !engine.isHeld()
@@ -92,11 +92,11 @@ public final class EndpointPolicies {
   }
 
   /**
-   * Synchronizes the policy map of the endpoint after a failed write or before the first one;
+   * Synchronizes the policy map of the endpoint after a refused write or before the first one;
    * returns null where neither applies.
    */
-  CompletableFuture<Void> synchronizeIfDistrusted(Endpoint endpoint) {
-    return endpoint.isPolicyMapTrusted() ? null : realization.synchronize(endpoint);
+  CompletableFuture<Void> synchronize(Endpoint endpoint) {
+    return realization.hasMap(endpoint) ? null : realization.synchronize(endpoint);
   }
 
   /** Returns a future that completes when queued updates of the endpoint's policy are realized. */

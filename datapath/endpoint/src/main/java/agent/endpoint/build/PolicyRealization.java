@@ -272,6 +272,15 @@ public final class PolicyRealization {
     }
   }
 
+  /** Returns whether the endpoint has a policy map that holds all it was asked to hold. */
+  boolean hasMap(Endpoint endpoint) {
+    return hasMap(endpoint, policyMaps);
+  }
+
+  static boolean hasMap(Endpoint endpoint, PolicyMapProxy maps) {
+    return endpoint.realizedPolicy() != null && !maps.isBehind(endpoint.id());
+  }
+
   private CompletableFuture<Void> enqueue(
       Set<Integer> endpoints, UnaryOperator<StepSequence> steps) {
     final CompletableFuture<Void> before = last;

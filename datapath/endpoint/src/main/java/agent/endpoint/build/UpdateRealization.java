@@ -116,6 +116,10 @@ final class UpdateRealization {
     return steps.thenAwait(this::end);
   }
 
+  private boolean hasMap(Endpoint endpoint) {
+    return PolicyRealization.hasMap(endpoint, policyMaps);
+  }
+
   /** Returns the endpoints whose policy the update changes, or cannot change. */
   Set<Integer> endpoints() {
     final Set<Integer> all = new HashSet<>(update.failures().keySet());
@@ -248,7 +252,7 @@ final class UpdateRealization {
       if (endpoint != null && endpoint.isLive()) {
         endpoint.resolved(change.policy());
         final PolicyDelta delta = change.diff();
-        if (endpoint.isPolicyMapTrusted() && !delta.isEmpty()) {
+        if (hasMap(endpoint) && !delta.isEmpty()) {
           final int identity = change.policy().identity();
           add(new PolicyChange(endpoint.id(), identity, delta, delta.isOnly(unused)));
         }
@@ -293,7 +297,6 @@ final class UpdateRealization {
     final int id = refusal.getKey();
     final Endpoint endpoint = registry.find(id);
     if (endpoint != null) {
-      endpoint.distrustPolicyMap();
       failed.put(endpoint, Answers.named("endpoint " + id + ": policy map", refusal.getValue()));
     }
   }
@@ -318,7 +321,7 @@ final class UpdateRealization {
 
   private void realize(EndpointPolicyChange change) {
     final Endpoint endpoint = registry.find(change.endpointId());
-    if (endpoint != null && endpoint.isPolicyMapTrusted()) {
+    if (endpoint != null && hasMap(endpoint)) {
       endpoint.realized(change.policy(), !change.diff().isEmpty());
       changed.add(endpoint);
     }
@@ -332,9 +335,7 @@ final class UpdateRealization {
       steps.charge();
     }
     final boolean isBehind =
-        failure == null
-            && endpoint.isPolicyMapTrusted()
-            && endpoint.realizedRevision() < update.revision();
+        failure == null && hasMap(endpoint) && endpoint.realizedRevision() < update.revision();
     if (isBehind) {
       endpoint.realizedRevision(update.revision());
     }
@@ -364,7 +365,7 @@ final class UpdateRealization {
 
   /**
    * Sets the endpoint to not-ready, unless an operation runs on it: the operation synchronizes the
-   * untrusted map.
+   * map.
    */
   private void fail(Endpoint endpoint, RuntimeException failure) {
     if (endpoint.isBusy() && !building.contains(endpoint)) {

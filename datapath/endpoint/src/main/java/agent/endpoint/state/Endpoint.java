@@ -49,7 +49,6 @@ public final class Endpoint {
   private boolean isHostInterfaceUp;
   private boolean isRemovalRemembered;
   private EndpointOptions realizedOptions;
-  private boolean isPolicyMapTrusted;
   private ResolvedPolicy realizedPolicy;
   private long realizedRevision;
   private long build;
@@ -330,7 +329,6 @@ public final class Endpoint {
     attached = null;
     hooked = null;
     isHostInterfaceUp = false;
-    isPolicyMapTrusted = false;
     realizedPolicy = null;
     route = null;
   }
@@ -345,16 +343,6 @@ public final class Endpoint {
     policy = next;
   }
 
-  /** Returns whether the kernel map is known to hold the realized policy. */
-  public boolean isPolicyMapTrusted() {
-    return isPolicyMapTrusted;
-  }
-
-  /** Records that a write to the policy map failed; the next build compares the whole map. */
-  public void distrustPolicyMap() {
-    isPolicyMapTrusted = false;
-  }
-
   /** Returns the enforced policy, null where none is. */
   public ResolvedPolicy realizedPolicy() {
     return realizedPolicy;
@@ -362,7 +350,6 @@ public final class Endpoint {
 
   /** Records that the policy map holds this policy. */
   public void realized(ResolvedPolicy next, boolean entriesChanged) {
-    isPolicyMapTrusted = true;
     build += entriesChanged || realizedPolicy == null ? 1 : 0;
     realizedPolicy = next;
     realizedRevision = Math.max(realizedRevision, next.revision());

@@ -244,6 +244,7 @@ class PolicyStepsKernelTest {
     final String refusal =
         "map policy_00005: update (ingress identity 100001 TCP/80): ENOSPC, 100000 of 100000 entries";
     assertEquals(refusal, failures.get(5).getMessage());
+    assertTrue(policies.isBehind(5) && !policies.isBehind(6));
     assertEquals(
         "entries of map policy_00005: 1 not written, and retried: " + refusal,
         faults.of(5).getFirst().message());
@@ -462,6 +463,31 @@ class PolicyStepsKernelTest {
                 new PolicyChange(6, 0, PolicyDelta.between(after, before)))),
         20);
     assertEquals(PolicyDelta.NONE, run(policies.synchronize(6, 0, before)));
+  }
+
+  /** Also of a change that did not reach the thread, of which no table knows. */
+  @Test
+  void shouldBeBehindFromARefusalToTheNextSynchronization() {
+    final List<PolicyEntry> entries = entries(PolicyDirection.INGRESS, 2);
+    final PolicyDelta delta = PolicyDelta.between(List.of(), entries);
+    assertEquals(Set.of(5), run(policies.apply(List.of(new PolicyChange(5, 0, delta)))).keySet());
+    assertTrue(policies.isBehind(5), "it has no map");
+    run(policies.synchronize(5, 0, List.of()));
+    run(policies.synchronize(6, 0, List.of()));
+    assertFalse(policies.isBehind(5));
+    CompletableFuture<Void> last;
+    do {
+      last = conductor.run(() -> {});
+    } while (!last.isDone()); // until the queue is full
+    final PolicyChange change = new PolicyChange(5, 0, delta);
+    assertTrue(policies.apply(List.of(change)).isCompletedExceptionally());
+    assertTrue(policies.synchronize(5, 0, entries).isCompletedExceptionally());
+    while (conductor.doWork() > 0) {}
+    assertTrue(policies.isBehind(5) && !policies.isBehind(6));
+    run(policies.synchronize(5, 0, entries));
+    assertFalse(policies.isBehind(5));
+    assertEquals(Map.of(), run(policies.apply(List.of(change))));
+    assertFalse(policies.isBehind(5));
   }
 
   @Test

@@ -60,6 +60,13 @@ public interface PolicyMapProxy {
   CompletableFuture<Map<Integer, RuntimeException>> apply(List<PolicyChange> changes);
 
   /**
+   * Returns whether a change of the endpoint's map was refused since its last {@link #synchronize},
+   * so that the map may hold another policy than it was asked for. It has no further changes until
+   * it is synchronized.
+   */
+  boolean isBehind(int endpointId);
+
+  /**
    * Assigns an endpoint a policy map with the desired entries: one of its identity that holds them,
    * or its own, which is compared with the kernel, and to which the difference is written.
    *

@@ -28,6 +28,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
 import org.agrona.MutableDirectBuffer;
 import org.agrona.collections.Int2ObjectHashMap;
 import org.agrona.collections.IntHashSet;
@@ -68,6 +69,9 @@ public final class PolicyMaps implements PolicyMapProxy, AutoCloseable {
    * by its entry. Such a map is removed at the next start, or with its endpoint.
    */
   private final IntHashSet former = new IntHashSet();
+
+  /** The endpoints one of whose changes was refused since they were synchronized; any thread's. */
+  private final Set<Integer> behind = ConcurrentHashMap.newKeySet();
 
   /**
    * Opens the pinned policy maps of a previous run.
@@ -130,7 +134,19 @@ public final class PolicyMaps implements PolicyMapProxy, AutoCloseable {
     final CompletableFuture<Map<Integer, RuntimeException>> result = new CompletableFuture<>();
     final ChangeRequest request = new ChangeRequest(changes, result);
     submit(request, request, result);
-    return result;
+    return result.whenComplete(
+        (failures, refusal) -> {
+          if (refusal == null) {
+            behind.addAll(failures.keySet());
+          } else {
+            changes.forEach(change -> behind.add(change.endpointId()));
+          }
+        });
+  }
+
+  @Override
+  public boolean isBehind(int endpointId) {
+    return behind.contains(endpointId);
   }
 
   private void submit(TableChanges changes, Waiter waiter, CompletableFuture<?> result) {
@@ -399,7 +415,11 @@ public final class PolicyMaps implements PolicyMapProxy, AutoCloseable {
     final PolicySynchronization request =
         new PolicySynchronization(this, id, identity, copy, result);
     submit(request, request, result);
-    return result;
+    return result.thenApply(
+        written -> {
+          behind.remove(id);
+          return written;
+        });
   }
 
   /** Makes an endpoint use another map; a map without endpoints is removed. */
