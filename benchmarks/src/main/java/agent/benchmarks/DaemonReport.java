@@ -69,6 +69,7 @@ final class DaemonReport {
       final List<String> requests = plumb(running, ENDPOINTS + FURTHER_ENDPOINTS);
       final long[] first = running.create(requests.subList(0, ENDPOINTS));
       final long residentKb = running.residentKb();
+      final long anonymousKb = running.anonymousKb();
       final long[] further =
           running.create(requests.subList(ENDPOINTS, ENDPOINTS + FURTHER_ENDPOINTS));
       row("new endpoint to enforced, the first ten", first, "211 ms", 25);
@@ -79,7 +80,7 @@ final class DaemonReport {
           RESIDENT_GOAL_MB + " MB",
           residentKb / 1024 <= RESIDENT_GOAL_MB ? "met" : "missed",
           "195 to 219 MB",
-          "VmRSS");
+          "VmRSS, " + anonymousKb / 1024 + " MB of it no pages of files");
     }
   }
 

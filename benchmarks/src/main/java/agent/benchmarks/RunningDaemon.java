@@ -219,20 +219,29 @@ final class RunningDaemon implements AutoCloseable {
 
   /** Returns the resident memory of the daemon and of its process of the proxies, if it has one. */
   long residentKb() throws IOException {
-    long sumKb = residentKb(process.pid());
+    return memoryKb("VmRSS");
+  }
+
+  /** Returns what of that is no page of a file, which the kernel could take back. */
+  long anonymousKb() throws IOException {
+    return memoryKb("RssAnon");
+  }
+
+  private long memoryKb(String field) throws IOException {
+    long sumKb = memoryKb(process.pid(), field);
     for (final ProcessHandle child : process.children().toList()) {
-      sumKb += residentKb(child.pid());
+      sumKb += memoryKb(child.pid(), field);
     }
     return sumKb;
   }
 
-  private static long residentKb(long pid) throws IOException {
+  private static long memoryKb(long pid, String field) throws IOException {
     for (final String line : Files.readAllLines(Path.of("/proc", Long.toString(pid), "status"))) {
-      if (line.startsWith("VmRSS:")) {
+      if (line.startsWith(field + ":")) {
         return Long.parseLong(line.replaceAll("\\D", ""));
       }
     }
-    throw new IOException("no VmRSS of process " + pid);
+    throw new IOException("no %s of process %d".formatted(field, pid));
   }
 
   static long elapsedUs(long sinceNs) {
