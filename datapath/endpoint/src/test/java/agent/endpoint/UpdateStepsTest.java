@@ -93,6 +93,29 @@ class UpdateStepsTest {
     return agent.published.size() - before;
   }
 
+  /** Returns the number of steps to the first snapshot. */
+  private int stepsToRealize() {
+    int steps = 0;
+    final int snapshots = agent.published.size();
+    while (agent.published.size() == snapshots) {
+      step();
+      steps++;
+    }
+    return steps;
+  }
+
+  /** Returns the number of steps to the answer, each of which publishes few snapshots. */
+  private int stepsToEnd(CompletableFuture<?> imported) {
+    int steps = 0;
+    while (!imported.isDone()) {
+      final int published = step();
+      assertTrue(published <= MOST_IN_A_STEP, () -> published + " snapshots in one step");
+      steps++;
+    }
+    imported.join();
+    return steps;
+  }
+
   private long revision(int id) {
     return agent.get(Integer.toString(id)).realizedPolicy().revision();
   }
@@ -117,19 +140,8 @@ class UpdateStepsTest {
     assertEquals(1, asked);
     assertEquals(ENDPOINTS, agent.datapath.calls.size(), "all of them in one call");
     assertEquals(former + 1, agent.policy.requests().revision(), "requests are judged as maps are");
-    int realized = 0;
-    final int snapshots = agent.published.size();
-    while (agent.published.size() == snapshots) {
-      step();
-      realized++;
-    }
-    int ended = 0;
-    while (!imported.isDone()) {
-      final int published = step();
-      assertTrue(published <= MOST_IN_A_STEP, () -> published + " snapshots in one step");
-      ended++;
-    }
-    imported.join();
+    final int realized = stepsToRealize();
+    final int ended = stepsToEnd(imported);
     assertTrue(begun >= STEPS_FOR_ALL, begun + " steps of beginning");
     assertTrue(prepared >= STEPS_BETWEEN + LIGHT_STEPS_FOR_ALL, prepared + " steps of preparing");
     assertTrue(realized >= STEPS_BETWEEN + LIGHT_STEPS_FOR_ALL, realized + " steps of realizing");
@@ -148,19 +160,8 @@ class UpdateStepsTest {
     while (asked == 0) {
       step();
     }
-    int realized = 0;
-    final int snapshots = agent.published.size();
-    while (agent.published.size() == snapshots) {
-      step();
-      realized++;
-    }
-    int ended = 0;
-    while (!imported.isDone()) {
-      final int published = step();
-      assertTrue(published <= MOST_IN_A_STEP, () -> published + " snapshots in one step");
-      ended++;
-    }
-    imported.join();
+    final int realized = stepsToRealize();
+    final int ended = stepsToEnd(imported);
     assertTrue(
         realized >= STEPS_BETWEEN + 2 * LIGHT_STEPS_FOR_ALL, realized + " steps of two passes");
     assertTrue(ended >= STEPS_FOR_ALL, ended + " steps of ending");
