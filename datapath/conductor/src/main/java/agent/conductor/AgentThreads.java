@@ -46,11 +46,12 @@ public final class AgentThreads implements AutoCloseable {
    * @return a handle that stops the agent; {@link #close()} stops it, too
    */
   public Started start(Agent agent, IdleStrategy idle, Runnable wake, long stallLimitNs) {
-    return start(agent, idle, wake, new DutyCycle(agent.roleName(), stallLimitNs), null);
+    return start(agent, idle, wake, stallLimitNs, null);
   }
 
   private synchronized Started start(
-      Agent agent, IdleStrategy idle, Runnable wake, DutyCycle cycle, HealthBoard.Probe faults) {
+      Agent agent, IdleStrategy idle, Runnable wake, long stallLimitNs, HealthBoard.Probe faults) {
+    final DutyCycle cycle = new DutyCycle(agent.roleName(), stallLimitNs);
     final AgentRunner runner =
         new AgentRunner(
             idle,
@@ -90,11 +91,7 @@ public final class AgentThreads implements AutoCloseable {
    */
   public Started start(ConductorAgent conductor, long stallLimitNs, HealthBoard.Probe faults) {
     return start(
-        conductor,
-        conductor.idleStrategy(),
-        conductor.idleStrategy()::stop,
-        new DutyCycle(conductor.roleName(), stallLimitNs),
-        faults);
+        conductor, conductor.idleStrategy(), conductor.idleStrategy()::stop, stallLimitNs, faults);
   }
 
   /** Returns the duty cycles of all agents that were started. */

@@ -59,7 +59,7 @@ final class UpdateRealization {
   private final Deque<CompletableFuture<Map<Integer, RuntimeException>>> asked = new ArrayDeque<>();
 
   /** Identities that no address has while the change that is asked for is written. */
-  private final Set<Integer> unused = new HashSet<>();
+  private Set<Integer> unused = Set.of();
 
   private CompletableFuture<Void> writing = CompletableFuture.completedFuture(null);
   private RuntimeException ipcacheFailure;
@@ -158,9 +158,9 @@ final class UpdateRealization {
 
   /** Entries of identities that no address has: no verdict depends on them. */
   private CompletableFuture<?> bridge() {
-    unused.addAll(update.outside().newIdentities());
+    unused = update.outside().newIdentities();
     return ask(new StepList(), update.bridges(), engine.requests().revision())
-        .then(unused::clear)
+        .then(() -> unused = Set.of())
         .runPatiently(conductor);
   }
 
