@@ -46,6 +46,8 @@ abstract class EndpointRig {
   Ipam ipam;
   PolicyEngine policy;
   EndpointConductor conductor;
+
+  private boolean isToggled;
   RestoreReport report;
   LeaseStore leases = LeaseStore.inMemory();
   final PolicyStore rules = PolicyStore.inMemory();
@@ -221,6 +223,29 @@ abstract class EndpointRig {
   /** Deletes the rules that have all of these labels; without labels all rules. */
   PolicySnapshot deleteRules(String... labels) {
     return now(conductor.policy().change(PolicyChange.delete(List.of(labels))));
+  }
+
+  /**
+   * Changes an option of an endpoint.
+   *
+   * @param cycle a cycle of the conductor, repeated until the answer
+   * @return how many commands and steps of the conductor that took, those of others among them
+   */
+  long stepsToToggle(int id, Runnable cycle) {
+    isToggled = !isToggled;
+    final long before = conductor.agent().executed();
+    final CompletableFuture<EndpointSnapshot> toggled =
+        conductor
+            .endpoints()
+            .configure(
+                EndpointIdentifier.local(id),
+                Map.of("DropNotification", isToggled ? "Enabled" : "Disabled"),
+                null);
+    while (!toggled.isDone()) {
+      cycle.run();
+    }
+    toggled.join();
+    return conductor.agent().executed() - before;
   }
 
   static void assertRefused(Refusal.Kind kind, String field, Runnable call) {

@@ -18,7 +18,6 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
-import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
 
@@ -31,7 +30,6 @@ class EnforcementStepsTest {
 
   private final FakeRig agent = new FakeRig();
   private int resolved;
-  private boolean isEnabled;
 
   private void createEndpoints(int count) {
     for (int i = 1; i <= count; i++) {
@@ -89,22 +87,12 @@ class EnforcementStepsTest {
 
   /** Changes an option of the last endpoint; returns how many steps that took. */
   private long stepsToToggle() {
-    isEnabled = !isEnabled;
-    final ConductorAgent conductor = agent.conductor.agent();
-    final long before = conductor.executed();
-    final CompletableFuture<EndpointSnapshot> toggled =
-        agent
-            .conductor
-            .endpoints()
-            .configure(
-                EndpointIdentifier.local(ENDPOINTS),
-                Map.of("DropNotification", isEnabled ? "Enabled" : "Disabled"),
-                null);
-    while (!toggled.isDone()) {
-      assertTrue(conductor.doWork() > 0, "the conductor has no work before the answer");
-    }
-    toggled.join();
-    return conductor.executed() - before;
+    return agent.stepsToToggle(
+        ENDPOINTS,
+        () ->
+            assertTrue(
+                agent.conductor.agent().doWork() > 0,
+                "the conductor has no work before the answer"));
   }
 
   /** Each of its own steps and commands waits for one step at most. */

@@ -16,7 +16,6 @@ import agent.types.IpAddress;
 import agent.types.OperationException;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -36,7 +35,6 @@ class LargeImportTest {
   private final FakeRig agent = new FakeRig();
   private final List<Long> steps = new ArrayList<>();
   private long longestNs;
-  private boolean isEnabled;
 
   /** Stores and resolves, as other threads of the agent do. */
   private final ExecutorService others = Executors.newFixedThreadPool(2);
@@ -66,21 +64,7 @@ class LargeImportTest {
 
   /** Changes an option of the other endpoint; returns the number of steps until that is done. */
   private long change() {
-    isEnabled = !isEnabled;
-    final long before = agent.conductor.agent().executed();
-    final CompletableFuture<EndpointSnapshot> changed =
-        agent
-            .conductor
-            .endpoints()
-            .configure(
-                EndpointIdentifier.parse("2"),
-                Map.of("DropNotification", isEnabled ? "Enabled" : "Disabled"),
-                null);
-    while (!changed.isDone()) {
-      cycle();
-    }
-    changed.join();
-    return agent.conductor.agent().executed() - before;
+    return agent.stepsToToggle(2, this::cycle);
   }
 
   @Test

@@ -14,7 +14,6 @@ import agent.policy.repository.PolicySnapshot;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
-import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Predicate;
@@ -48,7 +47,6 @@ class UpdateStepsTest {
   private final FakeRig agent = new FakeRig();
   private final ConductorAgent conductor = agent.conductor.agent();
   private int asked;
-  private boolean isEnabled;
 
   @BeforeEach
   void createEndpoints() {
@@ -171,21 +169,7 @@ class UpdateStepsTest {
 
   /** Changes an option of an endpoint that the rule is not for; returns the number of steps. */
   private long stepsToToggle() {
-    isEnabled = !isEnabled;
-    final long before = conductor.executed();
-    final CompletableFuture<EndpointSnapshot> toggled =
-        agent
-            .conductor
-            .endpoints()
-            .configure(
-                EndpointIdentifier.local(OTHER),
-                Map.of("DropNotification", isEnabled ? "Enabled" : "Disabled"),
-                null);
-    while (!toggled.isDone()) {
-      step();
-    }
-    toggled.join();
-    return conductor.executed() - before;
+    return agent.stepsToToggle(OTHER, this::step);
   }
 
   /** Each of its own steps and commands waits for one step at most. */

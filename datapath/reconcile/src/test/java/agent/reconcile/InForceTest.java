@@ -7,8 +7,8 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.bindings.Errno;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
-import org.agrona.MutableDirectBuffer;
 import org.junit.jupiter.api.Test;
 
 /** When all maps are known to hold what is desired, and nothing of the previous run. */
@@ -71,27 +71,15 @@ class InForceTest {
 
   @Test
   void shouldNotBeInForceAfterAnErrorUntilTheNextChange() {
-    final boolean[] fails = {true};
-    final DesiredTable table =
-        bench.table(
-            map,
-            0,
-            new Realization() {
-              @Override
-              public void onWritten(
-                  MutableDirectBuffer key, MutableDirectBuffer before, MutableDirectBuffer after) {
-                if (fails[0]) {
-                  throw new IllegalStateException("a bug");
-                }
-              }
-            });
+    final AtomicBoolean fails = new AtomicBoolean(true);
+    final DesiredTable table = bench.failingTable(map, fails);
     map.set(5, 50);
     bench.change(
         batch -> {
           bench.put(batch, table, WEAK, 1, 10);
           complete(batch, table);
         });
-    fails[0] = false;
+    fails.set(false);
     assertFalse(bench.reconciler.isInForce());
     assertEquals("in force", bench.change(batch -> {}));
     assertTrue(bench.reconciler.isInForce());

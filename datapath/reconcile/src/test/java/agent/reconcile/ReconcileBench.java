@@ -6,7 +6,9 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
+import org.agrona.MutableDirectBuffer;
 import org.agrona.concurrent.UnsafeBuffer;
 
 /** A reconciler on a conductor that the test steps, and maps in memory. */
@@ -37,6 +39,22 @@ final class ReconcileBench implements MapFaults {
 
   DesiredTable table(TargetMap map, int rank, Realization realization) {
     return reconciler.add(new DesiredTable(map, 2, rank, realization, this));
+  }
+
+  /** Adds a table whose owner throws at each write while something fails. */
+  DesiredTable failingTable(TargetMap map, AtomicBoolean fails) {
+    return table(
+        map,
+        0,
+        new Realization() {
+          @Override
+          public void onWritten(
+              MutableDirectBuffer key, MutableDirectBuffer before, MutableDirectBuffer after) {
+            if (fails.get()) {
+              throw new IllegalStateException("a bug");
+            }
+          }
+        });
   }
 
   void put(Batch batch, DesiredTable table, int source, int number, int to) {

@@ -12,6 +12,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.agrona.DirectBuffer;
 import org.agrona.MutableDirectBuffer;
@@ -565,20 +566,8 @@ class ReconcilerTest {
 
   @Test
   void shouldCompleteWithTheNextChangeWhatAnErrorLeft() {
-    final boolean[] fails = {true};
-    final DesiredTable table =
-        bench.table(
-            map,
-            0,
-            new Realization() {
-              @Override
-              public void onWritten(
-                  MutableDirectBuffer key, MutableDirectBuffer before, MutableDirectBuffer after) {
-                if (fails[0]) {
-                  throw new IllegalStateException("a bug");
-                }
-              }
-            });
+    final AtomicBoolean fails = new AtomicBoolean(true);
+    final DesiredTable table = bench.failingTable(map, fails);
     assertEquals(
         "a bug",
         bench.change(
@@ -586,7 +575,7 @@ class ReconcilerTest {
               bench.put(batch, table, WEAK, 1, 10);
               bench.put(batch, table, WEAK, 2, 20);
             }));
-    fails[0] = false;
+    fails.set(false);
     assertEquals("in force", bench.change(batch -> {}));
     assertEquals("1=10 2=20", map.entries());
   }
