@@ -29,6 +29,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Consumer;
 import org.agrona.MutableDirectBuffer;
 import org.agrona.collections.Int2ObjectHashMap;
 import org.agrona.collections.IntHashSet;
@@ -133,15 +134,8 @@ public final class PolicyMaps implements PolicyMapProxy, AutoCloseable {
     changes.forEach(change -> EndpointSpec.requireId(change.endpointId()));
     final CompletableFuture<Map<Integer, RuntimeException>> result = new CompletableFuture<>();
     final ChangeRequest request = new ChangeRequest(changes, result);
-    submit(request, request, result);
-    return result.whenComplete(
-        (failures, refusal) -> {
-          if (refusal == null) {
-            behind.addAll(failures.keySet());
-          } else {
-            changes.forEach(change -> behind.add(change.endpointId()));
-          }
-        });
+    submit(request, request, request::refuse);
+    return result;
   }
 
   @Override
@@ -149,13 +143,13 @@ public final class PolicyMaps implements PolicyMapProxy, AutoCloseable {
     return behind.contains(endpointId);
   }
 
-  private void submit(TableChanges changes, Waiter waiter, CompletableFuture<?> result) {
+  private void submit(TableChanges changes, Waiter waiter, Consumer<Throwable> refused) {
     conductor
         .run(() -> reconciler.realize(changes, waiter))
         .whenComplete(
             (submitted, refusal) -> {
               if (refusal != null) {
-                result.completeExceptionally(refusal);
+                refused.accept(refusal);
               }
             });
   }
@@ -211,14 +205,22 @@ public final class PolicyMaps implements PolicyMapProxy, AutoCloseable {
     @Override
     public void done(RuntimeException failure) {
       if (isComplete) {
-        result.complete(policyChanges.failures());
+        final Map<Integer, RuntimeException> failures = policyChanges.failures();
+        if (!failures.isEmpty()) {
+          behind.addAll(failures.keySet());
+        }
+        result.complete(failures);
         return;
       }
       if (isBegun) {
         policyChanges.abandon();
       }
-      final RuntimeException cause = unexpected == null ? failure : unexpected;
-      result.completeExceptionally(DatapathFailures.refusal(cause));
+      refuse(DatapathFailures.refusal(unexpected == null ? failure : unexpected));
+    }
+
+    void refuse(Throwable refusal) {
+      changes.forEach(change -> behind.add(change.endpointId()));
+      result.completeExceptionally(refusal);
     }
   }
 
@@ -414,7 +416,7 @@ public final class PolicyMaps implements PolicyMapProxy, AutoCloseable {
     final CompletableFuture<PolicyDelta> result = new CompletableFuture<>();
     final PolicySynchronization request =
         new PolicySynchronization(this, id, identity, copy, result);
-    submit(request, request, result);
+    submit(request, request, result::completeExceptionally);
     return result.thenApply(
         written -> {
           behind.remove(id);
