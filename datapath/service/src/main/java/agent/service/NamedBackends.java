@@ -40,9 +40,12 @@ final class NamedBackends {
    * @return completes when the follower uses them; changes reach it in the order of the calls
    */
   synchronized CompletableFuture<Void> set(int id, Service... states) {
+    if (!services.containsKey(id) && !areNamed(states)) {
+      return DONE; // as most changes are
+    }
     final Map<ServiceName, Set<IpAddress>> now = new HashMap<>();
     for (final Service state : states) {
-      if (state != null && state.name() != null) {
+      if (areNamed(state)) {
         final Set<IpAddress> addresses = now.computeIfAbsent(nameOf(state), any -> new TreeSet<>());
         state.backends().forEach(backend -> addresses.add(backend.address()));
       }
@@ -58,6 +61,15 @@ final class NamedBackends {
     final Map<ServiceName, Set<IpAddress>> changed = addressesOf(affected);
     changed.entrySet().removeAll(before.entrySet());
     return changed.isEmpty() ? DONE : follower.follow(changed);
+  }
+
+  private static boolean areNamed(Service... states) {
+    for (final Service state : states) {
+      if (state != null && state.name() != null) {
+        return true;
+      }
+    }
+    return false;
   }
 
   private void set(ServiceName name, int id, Set<IpAddress> addressesOrNull) {
