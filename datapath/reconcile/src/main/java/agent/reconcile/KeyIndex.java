@@ -33,16 +33,17 @@ final class KeyIndex {
 
   /** Returns the next row with the hash of {@link #first}, or -1. */
   int next() {
-    while (true) {
-      slot = slot + 1 & mask(sought);
-      final long found = get(sought, slot);
-      if (found == 0) {
-        return -1;
-      }
-      if (hashOf(found) == soughtHash) {
-        return (int) found - 1;
-      }
-    }
+    final UnsafeBuffer segment = sought; // read once: this loop runs before it is optimized, too
+    final int mask = mask(segment);
+    final int hash = soughtHash;
+    int at = slot;
+    long found;
+    do {
+      at = at + 1 & mask;
+      found = segment.getLong(at * Long.BYTES);
+    } while (found != 0 && (int) (found >>> Integer.SIZE) != hash);
+    slot = at;
+    return (int) found - 1;
   }
 
   /** Adds a row that is not in the index. */
