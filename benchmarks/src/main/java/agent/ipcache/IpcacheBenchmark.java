@@ -9,6 +9,7 @@ import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.MapCatalog;
 import agent.maps.kernel.MapDefinitions;
 import agent.reconcile.BpfTargetMap;
+import agent.reconcile.RefusedEntries;
 import agent.types.IpAddress;
 import agent.types.Prefix;
 import java.util.ArrayList;
@@ -39,7 +40,8 @@ public class IpcacheBenchmark {
 
   private final Map<Prefix, Integer> outside = new HashMap<>();
   private final List<Map<Prefix, Integer>> single = new ArrayList<>();
-  private final DatapathConductor conductor = new DatapathConductor(System::nanoTime, () -> 0);
+  private final DatapathConductor conductor =
+      new DatapathConductor(System::nanoTime, new RefusedEntries(), () -> 0);
   private BpfMap ipcache4;
   private BpfMap ipcache6;
   private Ipcache ipcache;

@@ -16,6 +16,7 @@ import agent.maps.layout.Ipcache4KeyFlyweight;
 import agent.maps.layout.Ipcache6KeyFlyweight;
 import agent.maps.layout.IpcacheEntryFlyweight;
 import agent.maps.layout.IpcacheFlag;
+import agent.reconcile.RefusedEntries;
 import agent.reconcile.TargetMap;
 import agent.types.IpAddress;
 import agent.types.Prefix;
@@ -310,7 +311,8 @@ class IpcacheTest {
     private final Map<Prefix, IpcacheEntry> held = new TreeMap<>();
     private final List<List<IpcacheChange>> commands = new ArrayList<>();
     private final List<IpcacheChange> written = new ArrayList<>();
-    private final DatapathConductor conductor = new DatapathConductor(System::nanoTime, () -> 0);
+    private final DatapathConductor conductor =
+        new DatapathConductor(System::nanoTime, new RefusedEntries(), () -> 0);
     private final IpcacheMaps maps =
         new IpcacheMaps(
             conductor,

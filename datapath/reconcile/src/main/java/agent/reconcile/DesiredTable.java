@@ -21,7 +21,6 @@ public final class DesiredTable {
   private static final int PART_BITS = 9;
   private static final int PART = 1 << PART_BITS;
   private static final int SMALLEST_PART = 8;
-  private static final int FACTOR = 0x9E3779B1;
   private static final int MOST_SOURCES = 7;
 
   private static final int STATE = 0;
@@ -63,6 +62,7 @@ public final class DesiredTable {
   private long revision;
   private boolean isAdopted;
   private int number = -1;
+  private RefusedEntries published;
   private int desired;
   private boolean isTouched;
 
@@ -136,6 +136,11 @@ public final class DesiredTable {
 
   void number(int next) {
     number = next;
+  }
+
+  /** Sets where other threads read which rows are refused. */
+  void publish(RefusedEntries entries) {
+    published = entries;
   }
 
   /** Returns whether an entry of the map was written in this step. */
@@ -446,24 +451,26 @@ public final class DesiredTable {
   }
 
   private void held(int row, int state) {
+    settled(row, state);
     part(row).putInt(at(row) + STATE, (state | WRITTEN) & ~REFUSED);
   }
 
   /** Notes that the map holds nothing for a row. */
   void deleted(int row) {
+    settled(row, state(row));
     clear(row, WRITTEN | REFUSED);
   }
 
-  /**
-   * Notes that the map has refused a write of a row. Who follows the writes of the map still takes
-   * the value for a desired one, until the row is written or deleted.
-   */
-  void refused(int row) {
-    set(row, REFUSED);
+  private void settled(int row, int state) {
+    if ((state & REFUSED) != 0) {
+      published.remove(this, row);
+    }
   }
 
-  boolean isRefused(int row) {
-    return has(row, REFUSED);
+  /** Notes that the map has refused a write of a row. */
+  void refused(int row, int errno) {
+    set(row, REFUSED);
+    published.add(this, row, errno);
   }
 
   boolean isDeferred(int row) {
@@ -482,7 +489,7 @@ public final class DesiredTable {
   /** Frees a row that no source has and the map does not hold, unless it is to be retried. */
   void freeUnused(int row) {
     if (state(row) == USED) {
-      index.remove(hash(key(row), keyBytes), row);
+      index.remove(KeyIndex.hash(key(row), keyBytes), row);
       part(row).putInt(at(row) + STATE, 0);
       part(row).putInt(at(row) + ROUND, free);
       free = row;
@@ -506,7 +513,7 @@ public final class DesiredTable {
 
   /** Returns the row of a key, or -1. */
   public int find(DirectBuffer key) {
-    int row = index.first(hash(key, keyBytes));
+    int row = index.first(KeyIndex.hash(key, keyBytes));
     while (row >= 0 && !areEqual(part(row), at(row) + KEY, key, keyBytes)) {
       row = index.next();
     }
@@ -525,7 +532,7 @@ public final class DesiredTable {
     part.setMemory(at, stride, (byte) 0);
     part.putInt(at + STATE, USED);
     part.putBytes(at + KEY, key, 0, keyBytes);
-    index.add(hash(key, keyBytes), row);
+    index.add(KeyIndex.hash(key, keyBytes), row);
     size++;
     return row;
   }
@@ -585,14 +592,5 @@ public final class DesiredTable {
       }
     }
     return true;
-  }
-
-  private static int hash(DirectBuffer key, int bytes) {
-    int hash = 0;
-    for (int i = 0; i < bytes; i += Integer.BYTES) {
-      hash = (hash ^ key.getInt(i)) * FACTOR;
-      hash ^= hash >>> 15;
-    }
-    return hash * FACTOR;
   }
 }

@@ -1,5 +1,6 @@
 package agent.reconcile;
 
+import org.agrona.DirectBuffer;
 import org.agrona.concurrent.UnsafeBuffer;
 
 /**
@@ -13,12 +14,23 @@ final class KeyIndex {
   private static final int SEGMENT_SHIFT = Integer.SIZE - 8;
   private static final int SMALLEST = 8;
   private static final int MOST_UNDIVIDED = 2048;
+  private static final int FACTOR = 0x9E3779B1;
 
   private UnsafeBuffer[] segments = new UnsafeBuffer[1];
   private int[] sizes = new int[1];
   private UnsafeBuffer sought;
   private int soughtHash;
   private int slot;
+
+  /** Returns the hash of a key, whose length is a multiple of four. */
+  static int hash(DirectBuffer key, int bytes) {
+    int hash = 0;
+    for (int i = 0; i < bytes; i += Integer.BYTES) {
+      hash = (hash ^ key.getInt(i)) * FACTOR;
+      hash ^= hash >>> 15;
+    }
+    return hash * FACTOR;
+  }
 
   /** Returns the first row with a hash, or -1; {@link #next} returns those after it. */
   int first(int hash) {

@@ -54,9 +54,9 @@ public final class Reconciler implements Work {
   }
 
   private final NanoClock clock;
-  private final Tables tables = new Tables();
-  private final RefusedRows refused = new RefusedRows(tables);
-  private final Batch batch = new Batch(tables, refused);
+  private final Tables tables;
+  private final RefusedRows refused;
+  private final Batch batch;
 
   /** The tables whose maps the next change adopts. */
   private final List<DesiredTable> unknown = new ArrayList<>();
@@ -80,9 +80,12 @@ public final class Reconciler implements Work {
   private long retryNs;
   private long nextRetryNs;
 
-  /** Creates a reconciler without tables. */
-  public Reconciler(NanoClock clock) {
+  /** Creates a reconciler without tables, whose refused rows are also in what others read. */
+  public Reconciler(NanoClock clock, RefusedEntries entries) {
     this.clock = clock;
+    tables = new Tables(entries);
+    refused = new RefusedRows(tables);
+    batch = new Batch(tables, refused);
   }
 
   /** Adds a table and returns it; the next change adopts what its map holds. */
@@ -461,7 +464,7 @@ public final class Reconciler implements Work {
     final MutableDirectBuffer value = updated.wanted(row);
     final int result = updated.map().update(updated.key(row), value);
     if (result < 0) {
-      updated.refused(row);
+      updated.refused(row, -result);
       return updated.map().failure("update", updated.map().text(updated.key(row)), result);
     }
     touched.add(updated);
@@ -499,20 +502,18 @@ public final class Reconciler implements Work {
     if (!removed.isUsed(row) || removed.isWanted(row)) {
       return null;
     }
-    if (removed.held(row) != null || removed.isRefused(row)) {
+    if (removed.held(row) != null) {
       allowance -= CHANGES_PER_STEP / WRITES_PER_STEP;
       removed.comparison().beforeDelete(removed.key(row));
       final int result = removed.map().delete(removed.key(row));
       if (result < 0 && result != -Errno.ENOENT) {
-        removed.refused(row);
+        removed.refused(row, -result);
         return removed.map().failure("delete", removed.map().text(removed.key(row)), result);
       }
       touched.add(removed);
-      if (removed.held(row) != null) {
-        removed.realization().onWritten(removed.key(row), removed.held(row), null);
-      }
-      removed.deleted(row);
+      removed.realization().onWritten(removed.key(row), removed.held(row), null);
     }
+    removed.deleted(row);
     removed.freeUnused(row);
     return null;
   }

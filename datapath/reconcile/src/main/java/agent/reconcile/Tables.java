@@ -12,9 +12,15 @@ final class Tables {
   private final List<DesiredTable> tables = new ArrayList<>();
   private final IntArrayList removed = new IntArrayList();
   private final IntArrayList free = new IntArrayList();
+  private final RefusedEntries refused;
   private int highestRank;
 
+  Tables(RefusedEntries refused) {
+    this.refused = refused;
+  }
+
   void add(DesiredTable table) {
+    table.publish(refused);
     if (free.isEmpty()) {
       table.number(tables.size());
       tables.add(table);
@@ -29,6 +35,7 @@ final class Tables {
     tables.set(indexOf(table), null);
     removed.addInt(table.number());
     table.number(-1);
+    refused.removeAll(table);
   }
 
   /** Frees the numbers of removed tables, which no change has any more. */

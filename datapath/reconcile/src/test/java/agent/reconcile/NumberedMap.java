@@ -4,7 +4,6 @@ import agent.bindings.Errno;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.TreeSet;
 import java.util.function.BiConsumer;
 import org.agrona.DirectBuffer;
 import org.agrona.MutableDirectBuffer;
@@ -21,9 +20,6 @@ final class NumberedMap implements TargetMap {
   final int[] values;
   final boolean[] held;
   final List<String> log = new ArrayList<>();
-
-  /** Refused writes that were neither repeated nor given up: what a mirror shows as desired. */
-  final TreeSet<Integer> unrealised = new TreeSet<>();
 
   private final String name;
   private final UnsafeBuffer key = new UnsafeBuffer(new byte[8]);
@@ -82,7 +78,6 @@ final class NumberedMap implements TargetMap {
   public int update(DirectBuffer written, DirectBuffer to) {
     final int number = written.getInt(4);
     if (refuses(number)) {
-      unrealised.add(number);
       return -Errno.ENOSPC;
     }
     put(number, to.getInt(0));
@@ -118,7 +113,6 @@ final class NumberedMap implements TargetMap {
   }
 
   private void put(int number, int to) {
-    realised(number);
     note("+", number, to);
     set(number, to);
   }
@@ -131,7 +125,6 @@ final class NumberedMap implements TargetMap {
   @Override
   public int delete(DirectBuffer deleted) {
     final int number = deleted.getInt(4);
-    realised(number);
     if (!held[number]) {
       return -Errno.ENOENT;
     }
@@ -141,12 +134,6 @@ final class NumberedMap implements TargetMap {
     note("-", number, 0);
     unset(number);
     return 0;
-  }
-
-  private void realised(int number) {
-    if (!unrealised.isEmpty()) {
-      unrealised.remove(number);
-    }
   }
 
   private void note(String what, int number, int to) {

@@ -4,10 +4,12 @@ import agent.conductor.ConductorAgent;
 import agent.conductor.Repairs;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
+import java.util.stream.Collectors;
 import org.agrona.MutableDirectBuffer;
 import org.agrona.concurrent.UnsafeBuffer;
 
@@ -19,13 +21,21 @@ final class ReconcileBench implements MapFaults {
   final TreeMap<String, String> faults = new TreeMap<>();
   final Repairs repairs = new Repairs();
   final ConductorAgent conductor = new ConductorAgent("test-conductor", this::nowNs);
-  final Reconciler reconciler = new Reconciler(this::nowNs);
+  final RefusedEntries refused;
+  final Reconciler reconciler;
   final List<String> answers = new ArrayList<>();
   private final UnsafeBuffer key = new UnsafeBuffer(new byte[8]);
   private final UnsafeBuffer value = new UnsafeBuffer(new byte[4]);
   long nowNs;
 
   ReconcileBench() {
+    this(new RefusedEntries());
+  }
+
+  /** Creates a bench whose refused entries are beside those of others. */
+  ReconcileBench(RefusedEntries refused) {
+    this.refused = refused;
+    reconciler = new Reconciler(this::nowNs, refused);
     conductor.beginHere(reconciler);
   }
 
@@ -55,6 +65,13 @@ final class ReconcileBench implements MapFaults {
             }
           }
         });
+  }
+
+  /** Returns the numbers of the refused entries of a map: what a mirror shows as desired. */
+  Set<Integer> refused(NumberedMap map) {
+    return refused.of(map.name()).stream()
+        .map(write -> new UnsafeBuffer(write.key()).getInt(4))
+        .collect(Collectors.toSet());
   }
 
   void put(Batch batch, DesiredTable table, int source, int number, int to) {

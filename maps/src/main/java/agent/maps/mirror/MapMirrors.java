@@ -28,18 +28,24 @@ public final class MapMirrors implements MapRegistry.Listener {
   private record Count(long entries, long changes, long ringEnd, long countedNs) {}
 
   private final MapRegistry registry;
+  private final RefusedWrites refused;
   private final EpochClock epochClock;
   private final NanoClock nanoClock;
   private final Map<Integer, MirroredMap> mirrors = new ConcurrentHashMap<>();
   private final Map<Integer, Count> counts = new ConcurrentHashMap<>();
-  private final UnrealisedWrites unrealised = new UnrealisedWrites();
   private final BlockingQueue<MapReading> readings = new ArrayBlockingQueue<>(POOLED_READINGS);
   private final WriteRing ring = new WriteRing();
   private final MirrorAgent agent;
 
-  /** Adds the maps of the registry and follows its changes. */
-  public MapMirrors(MapRegistry registry, EpochClock epochClock, NanoClock nanoClock) {
+  /**
+   * Adds the maps of the registry and follows its changes.
+   *
+   * @param refused what the maps do not hold as they are to
+   */
+  public MapMirrors(
+      MapRegistry registry, RefusedWrites refused, EpochClock epochClock, NanoClock nanoClock) {
     this.registry = registry;
+    this.refused = refused;
     this.epochClock = epochClock;
     this.nanoClock = nanoClock;
     agent = new MirrorAgent(nanoClock, ring);
@@ -58,7 +64,7 @@ public final class MapMirrors implements MapRegistry.Listener {
 
   @Override
   public void onMapAdded(BpfMap map) {
-    final MirroredMap mirror = new MirroredMap(map, ring, unrealised, nanoClock.nanoTime());
+    final MirroredMap mirror = new MirroredMap(map, ring, nanoClock.nanoTime());
     if (mirrors.putIfAbsent(map.serial(), mirror) == null) {
       map.writeListener(mirror);
     }
@@ -70,7 +76,6 @@ public final class MapMirrors implements MapRegistry.Listener {
     final MirroredMap mirror = mirrors.remove(map.serial());
     counts.remove(map.serial());
     if (mirror != null) {
-      unrealised.forgetMap(map.serial());
       mirror.remove();
       clear(mirror);
     }
@@ -134,7 +139,7 @@ public final class MapMirrors implements MapRegistry.Listener {
     final MapReading pooled = readings.poll();
     final MapReading reading = pooled == null ? new MapReading() : pooled;
     try {
-      reading.begin(map, unrealised.ofMap(map.serial()), visitor);
+      reading.begin(map, refused.of(name), visitor);
       if (!readCopy(map, reading, visitor)) {
         visitor.onMap(summary(map), epochClock.time());
         reading.fromKernel(map);
@@ -173,10 +178,5 @@ public final class MapMirrors implements MapRegistry.Listener {
       mirror.endReading();
       clear(mirror);
     }
-  }
-
-  /** Returns the number of desired writes that the kernel refused. */
-  public int unrealised() {
-    return unrealised.size();
   }
 }

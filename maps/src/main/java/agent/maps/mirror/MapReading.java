@@ -21,16 +21,16 @@ final class MapReading {
   private final ExpandableArrayBuffer segment = new ExpandableArrayBuffer(1 << 12);
   private final StringBuilder key = new StringBuilder();
   private final StringBuilder value = new StringBuilder();
-  private final Map<ByteBuffer, UnrealisedWrites.Write> refused = new LinkedHashMap<>();
+  private final Map<ByteBuffer, RefusedWrites.Write> refused = new LinkedHashMap<>();
   private MapFormat format;
   private MapVisitor visitor;
 
   /** Begins to read a map with these refused writes. */
-  void begin(BpfMap map, Iterable<UnrealisedWrites.Write> writes, MapVisitor to) {
+  void begin(BpfMap map, Iterable<RefusedWrites.Write> writes, MapVisitor to) {
     format = map.format();
     visitor = to;
     refused.clear();
-    for (final UnrealisedWrites.Write write : writes) {
+    for (final RefusedWrites.Write write : writes) {
       refused.put(ByteBuffer.wrap(write.key()), write);
     }
   }
@@ -83,7 +83,7 @@ final class MapReading {
       int keySize,
       MutableDirectBuffer valueBuffer,
       int valueOffset) {
-    UnrealisedWrites.Write write = null;
+    RefusedWrites.Write write = null;
     if (!refused.isEmpty()) {
       final byte[] bytes = new byte[keySize];
       keyBuffer.getBytes(keyOffset, bytes);
@@ -98,13 +98,13 @@ final class MapReading {
         : visitor.onEntry(key, value, DesiredAction.DELETE, write.error());
   }
 
-  private boolean show(UnrealisedWrites.Write write) {
+  private boolean show(RefusedWrites.Write write) {
     text(new UnsafeBuffer(write.key()), 0, new UnsafeBuffer(write.value()), 0);
     return visitor.onEntry(key, value, DesiredAction.INSERT, write.error());
   }
 
   private void showRefused() {
-    for (final UnrealisedWrites.Write write : refused.values()) {
+    for (final RefusedWrites.Write write : refused.values()) {
       if (write.value() != null && !show(write)) {
         return;
       }

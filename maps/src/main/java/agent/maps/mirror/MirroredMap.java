@@ -18,7 +18,6 @@ final class MirroredMap implements MapWriteListener {
 
   private final BpfMap map;
   private final WriteRing ring;
-  private final UnrealisedWrites unrealised;
   private final AtomicLong changes = new AtomicLong(); // writes that are not in the ring
   private final AtomicInteger readers = new AtomicInteger();
   private final AtomicBoolean requested = new AtomicBoolean();
@@ -28,11 +27,10 @@ final class MirroredMap implements MapWriteListener {
   private volatile long entries;
   private volatile long notBeforeNs;
 
-  MirroredMap(BpfMap map, WriteRing ring, UnrealisedWrites unrealised, long nowNs) {
+  MirroredMap(BpfMap map, WriteRing ring, long nowNs) {
     this.map = map;
     notBeforeNs = nowNs;
     this.ring = ring;
-    this.unrealised = unrealised;
   }
 
   BpfMap map() {
@@ -50,12 +48,7 @@ final class MirroredMap implements MapWriteListener {
   }
 
   private void onWrite(DirectBuffer key, DirectBuffer value, int result) {
-    if (result < 0) {
-      unrealised.refused(map.serial(), key, value, -result);
-      return;
-    }
-    unrealised.realised(map.serial(), key);
-    if (!isNoted || !ring.note(map.serial(), key, value)) {
+    if (result >= 0 && (!isNoted || !ring.note(map.serial(), key, value))) {
       changes.incrementAndGet();
     }
   }

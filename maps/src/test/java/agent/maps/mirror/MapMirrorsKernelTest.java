@@ -7,11 +7,13 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.bindings.Errno;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.BpfMapException;
 import agent.maps.kernel.Conntrack4Map;
 import agent.maps.kernel.EndpointMap;
 import agent.maps.kernel.MapCatalog;
+import agent.maps.kernel.MapCursor;
 import agent.maps.kernel.MapDefinition;
 import agent.maps.kernel.MapDefinitions;
 import agent.maps.kernel.MapRegistry;
@@ -20,6 +22,7 @@ import agent.maps.kernel.PrefixTrie;
 import agent.maps.layout.PolicyFlag;
 import agent.maps.mirror.MapVisitor.DesiredAction;
 import agent.maps.mirror.MapVisitor.MapSummary;
+import agent.maps.mirror.RefusedWrites.Write;
 import agent.testkit.HeapAllocation;
 import agent.testkit.KernelTest;
 import java.util.ArrayList;
@@ -30,6 +33,7 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import org.agrona.DirectBuffer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -47,12 +51,17 @@ class MapMirrorsKernelTest {
   private final AtomicLong nowNs = new AtomicLong(1_000_000_000_000L);
   private final AtomicLong nowMs = new AtomicLong(1_000_000L);
 
+  private final List<Write> writes = new ArrayList<>();
+
+  /** What the owner of a map says of it. */
+  private final RefusedWrites refused = map -> map.equals("policy_00004") ? writes : List.of();
+
   private MapMirrors mirrors;
   private boolean isStarted;
 
   @BeforeEach
   void makeMirrors() {
-    mirrors = new MapMirrors(registry, nowMs::get, nowNs::get);
+    mirrors = new MapMirrors(registry, refused, nowMs::get, nowNs::get);
   }
 
   /** From here on every read is made twice: from the kernel or the copy, and from the copy. */
@@ -351,34 +360,54 @@ class MapMirrorsKernelTest {
   }
 
   @Test
-  void shouldShowARefusedWriteUntilItIsWritten() throws Exception {
-    final PolicyMap policy = new PolicyMap(register(SHIPPED.policy(4).withMaxEntries(1)));
+  void shouldShowRefusedWritesBesideWhatTheMapHolds() throws Exception {
+    final BpfMap map = register(SHIPPED.policy(4).withMaxEntries(2));
+    final PolicyMap policy = new PolicyMap(map);
     start();
+    final List<Write> refusals = new ArrayList<>();
+    for (int identity = 1; identity <= 3; identity++) {
+      assertEquals(0, policy.upsert(identity, 0, 0, 0, 40, identity == 2 ? 1 : 0, 0));
+      map.forEachEntry(entry -> refusals.add(write(map, entry)));
+      assertEquals(0, policy.delete(identity, 0, 0, 0, 40));
+    }
     assertEquals(0, policy.upsert(1, 0, 0, 0, 40, 0, 0));
+    assertEquals(0, policy.upsert(3, 0, 0, 0, 40, 1, 0));
     assertTrue(policy.upsert(2, 0, 0, 0, 40, 1, 0) < 0);
+    final Map<String, String> held =
+        Map.of("ingress identity 1", "allow", "ingress identity 3", "deny");
+    assertEquals(held, read("policy_00004").lines, "the map alone does not know what is desired");
+    writes.add(new Write(refusals.get(0).key(), null, Errno.ENOMEM));
+    writes.add(refusals.get(1));
+    writes.add(refusals.get(2));
     assertEquals(
-        Map.of("ingress identity 1", "allow", "ingress identity 2", "deny insert update: ENOSPC"),
+        Map.of(
+            "ingress identity 1",
+            "allow delete delete: ENOMEM",
+            "ingress identity 2",
+            "deny insert update: ENOSPC",
+            "ingress identity 3",
+            "allow insert update: ENOSPC"),
         read("policy_00004").lines);
-    assertEquals(1, mirrors.unrealised());
+    writes.clear();
+    assertEquals(held, read("policy_00004").lines);
+  }
 
-    assertEquals(0, policy.delete(1, 0, 0, 0, 40));
-    assertEquals(1, mirrors.unrealised(), "it is not written yet");
-    assertEquals(0, policy.upsert(2, 0, 0, 0, 40, 1, 0));
-    assertEquals(0, mirrors.unrealised());
-    assertEquals(Map.of("ingress identity 2", "deny"), read("policy_00004").lines);
+  private static Write write(BpfMap map, MapCursor entry) {
+    return new Write(
+        bytes(entry.key(), map.keySize()), bytes(entry.value(), map.valueSize()), Errno.ENOSPC);
+  }
+
+  private static byte[] bytes(DirectBuffer buffer, int length) {
+    final byte[] bytes = new byte[length];
+    buffer.getBytes(0, bytes);
+    return bytes;
   }
 
   @Test
-  void shouldForgetARefusedWriteThatIsNoLongerWanted() {
-    final BpfMap map = register(SHIPPED.policy(4).withMaxEntries(1));
-    final PolicyMap policy = new PolicyMap(map);
-    policy.upsert(1, 0, 0, 0, 40, 0, 0);
-    assertTrue(policy.upsert(2, 0, 0, 0, 40, 0, 0) < 0);
-    assertTrue(policy.upsert(3, 0, 0, 0, 40, 0, 0) < 0);
-    policy.delete(2, 0, 0, 0, 40);
-    assertEquals(1, mirrors.unrealised());
-    registry.remove(map);
-    assertEquals(0, mirrors.unrealised());
+  void shouldNameTheActionThatIsMissingAsTheApiDoes() {
+    assertEquals("ok", DesiredAction.OK.text());
+    assertEquals("insert", DesiredAction.INSERT.text());
+    assertEquals("delete", DesiredAction.DELETE.text());
   }
 
   @Test

@@ -16,7 +16,7 @@ class MirroredMapTest {
   private static final int MAPS = 20_000;
 
   private final List<MirroredMap> maps =
-      Stream.generate(() -> new MirroredMap(null, null, null, 0)).limit(MAPS).toList();
+      Stream.generate(() -> new MirroredMap(null, null, 0)).limit(MAPS).toList();
 
   private int claims(Predicate<MirroredMap> claim) throws Exception {
     final AtomicInteger claims = new AtomicInteger();

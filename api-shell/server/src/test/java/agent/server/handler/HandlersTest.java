@@ -108,7 +108,8 @@ class HandlersTest {
             new PrefilterHandlers(prefilter),
             new ServiceHandlers(services),
             new FqdnHandlers(Names.open(new NamesContext().conclude()), endpoints),
-            new MapHandlers(new MapMirrors(new MapRegistry(), () -> 0, () -> 0)))) {
+            new MapHandlers(
+                new MapMirrors(new MapRegistry(), map -> List.of(), () -> 0, () -> 0)))) {
       group.addTo(handlers);
     }
     assertEquals(Route.values().length, handlers.size(), "a route has no handler");

@@ -72,6 +72,7 @@ import agent.maps.kernel.MapRegistry;
 import agent.maps.kernel.WatchedAddressMap;
 import agent.maps.layout.ConntrackTable;
 import agent.maps.mirror.MapMirrors;
+import agent.reconcile.RefusedEntries;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
@@ -91,6 +92,7 @@ public final class DatapathManager implements AutoCloseable {
   private final FlowRing flows;
   private final Resources resources = new Resources();
   private final MapRegistry registry = new MapRegistry();
+  private final RefusedEntries refusedEntries = new RefusedEntries();
   private final HealthBoard health;
   private final AgentThreads threads;
   private KernelRequirements kernel;
@@ -152,7 +154,7 @@ public final class DatapathManager implements AutoCloseable {
     kernel = KernelRequirements.check();
     tcChoice = TcAttachmentChoice.of(context.tcMode(), kernel.features());
     final Pins pins = Pins.prepare(context.bpfRoot());
-    mirrors = new MapMirrors(registry, context.epochClock(), context.nanoClock());
+    mirrors = new MapMirrors(registry, refusedEntries, context.epochClock(), context.nanoClock());
     final MapPins mapPins = new MapPins(faults, repairs);
     maps = resources.add(OpenMaps.open(context, pins, registry, mapPins));
     guard = resources.add(new Guard(context.nanoClock(), faults));
@@ -190,7 +192,7 @@ public final class DatapathManager implements AutoCloseable {
 
   /** Creates the conductor and the objects that its thread owns. */
   private void createConductor(Pins pins, LoaderAgent loaderAgent) {
-    conductor = new DatapathConductor(context.nanoClock(), this::compare);
+    conductor = new DatapathConductor(context.nanoClock(), refusedEntries, this::compare);
     hooks = guard.add(new HookGuard(conductor, faults, repairs));
     final VerdictGenerations generations =
         new VerdictGenerations(maps.get(MapCatalog.GENERATIONS), faults, repairs);
@@ -354,11 +356,11 @@ public final class DatapathManager implements AutoCloseable {
   }
 
   private HealthBoard.Reading mapHealth() {
-    final int unrealised = mirrors.unrealised();
-    return unrealised == 0
+    final int count = refusedEntries.size();
+    return count == 0
         ? HealthBoard.Reading.ok("the kernel has all desired map entries")
         : HealthBoard.Reading.degraded(
-            unrealised + " map entries could not be written to the kernel; retrying");
+            count + " map entries could not be written to the kernel; retrying");
   }
 
   /**

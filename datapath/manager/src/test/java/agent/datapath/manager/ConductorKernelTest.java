@@ -166,26 +166,44 @@ class ConductorKernelTest {
     final PolicyMap policy = new PolicyMap(map("policy_00009"));
     assertTrue(policy.lookup(1, 0, TCP, 80, 64) < 0, "the delete of an allow is still executed");
     assertTrue(policy.lookup(99_998, 0, TCP, 80, 64) < 0, "the insert of an allow is skipped");
-    awaitUnrealised(
-        1, "the retry of the deny succeeds after the delete, and that of the allow not");
+    awaitRefused(1, "the retry of the deny succeeds after the delete, and that of the allow not");
     assertEquals(0, policy.lookup(99_999, 0, TCP, 80, 64));
     assertEquals(PolicyFlag.DENY.number(), policy.found().flags());
     assertTrue(policy.lookup(99_998, 0, TCP, 80, 64) < 0);
     await(ManagerTestNode.apply(manager, 9, new PolicyDelta(List.of(), List.of(full.getLast()))));
-    awaitUnrealised(0, "there is room for the allow");
+    awaitRefused(0, "there is room for the allow");
     assertEquals(0, policy.lookup(99_998, 0, TCP, 80, 64));
   }
 
   /** Waits until so many writes are refused, the last of them that of a further entry. */
-  private void awaitUnrealised(int count, String message) throws InterruptedException {
+  private void awaitRefused(int count, String message) throws InterruptedException {
     final PolicyMap policy = new PolicyMap(map("policy_00009"));
     final int identity = count == 0 ? 99_998 : 99_999;
     final long deadline = System.currentTimeMillis() + 30_000;
-    while ((policy.lookup(identity, 0, TCP, 80, 64) < 0 || manager.mirrors().unrealised() != count)
+    while ((policy.lookup(identity, 0, TCP, 80, 64) < 0 || refused() != count)
         && System.currentTimeMillis() < deadline) {
       Thread.sleep(20);
     }
-    assertEquals(count, manager.mirrors().unrealised(), message);
+    assertEquals(count, refused(), message);
+  }
+
+  /** Returns how many entries of the policy map are shown as refused. */
+  private int refused() {
+    final int[] count = new int[1];
+    final MapVisitor counting =
+        new MapVisitor() {
+          @Override
+          public void onMap(MapSummary map, long mirroredAtMs) {}
+
+          @Override
+          public boolean onEntry(
+              CharSequence key, CharSequence value, DesiredAction action, String lastError) {
+            count[0] += action == DesiredAction.OK ? 0 : 1;
+            return true;
+          }
+        };
+    assertTrue(manager.mirrors().read("policy_00009", counting));
+    return count[0];
   }
 
   /** What allows more waits for the deny that is to be there before it. */

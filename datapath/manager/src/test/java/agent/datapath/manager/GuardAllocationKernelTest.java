@@ -38,6 +38,7 @@ import agent.maps.kernel.EndpointMap;
 import agent.maps.kernel.InterfaceArray;
 import agent.maps.kernel.MapCatalog;
 import agent.maps.kernel.MapRegistry;
+import agent.reconcile.RefusedEntries;
 import agent.testkit.HeapAllocation;
 import agent.testkit.KernelTest;
 import agent.testkit.NetworkNamespace;
@@ -60,7 +61,8 @@ class GuardAllocationKernelTest {
   private final KernelFaults faults = new KernelFaults();
   private final Repairs repairs = new Repairs();
   private final DatapathConductor conductor =
-      new DatapathConductor(System::nanoTime, () -> 0); // the thread of the test runs it
+      new DatapathConductor(
+          System::nanoTime, new RefusedEntries(), () -> 0); // the thread of the test runs it
   private final List<Check> checks = new ArrayList<>();
   private ManagerTestNode node;
   private NetworkNamespace outside;

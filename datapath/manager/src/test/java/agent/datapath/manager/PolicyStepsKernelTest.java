@@ -35,6 +35,7 @@ import agent.maps.kernel.MapWriteListener;
 import agent.maps.kernel.PolicyMap;
 import agent.maps.layout.PolicyDirection;
 import agent.maps.layout.PolicyFlag;
+import agent.reconcile.RefusedEntries;
 import agent.testkit.KernelTest;
 import agent.types.Prefix;
 import java.io.IOException;
@@ -67,7 +68,8 @@ class PolicyStepsKernelTest {
   private final KernelFaults faults = new KernelFaults();
   private final Repairs repairs = new Repairs();
   private final MapRegistry registry = new MapRegistry();
-  private final DatapathConductor conductor = new DatapathConductor(this::nowNs, () -> 0);
+  private final DatapathConductor conductor =
+      new DatapathConductor(this::nowNs, new RefusedEntries(), () -> 0);
   private final List<String> writes = new ArrayList<>();
   private ManagerTestNode node;
   private OpenMaps maps;

@@ -19,6 +19,7 @@ import agent.datapath.programs.load.OpenMaps;
 import agent.datapath.spec.DatapathContext;
 import agent.datapath.spec.ServiceEntries;
 import agent.maps.kernel.MapRegistry;
+import agent.reconcile.RefusedEntries;
 import agent.testkit.KernelTest;
 import agent.testkit.OtherThread;
 import agent.types.IpAddress;
@@ -53,7 +54,7 @@ class SharedLoadKernelTest {
 
   private SocketServices services(DatapathContext context, Pins pins, OpenMaps maps) {
     return new SocketServices(
-        new DatapathConductor(System::nanoTime, () -> 0), // no thread runs it
+        new DatapathConductor(System::nanoTime, new RefusedEntries(), () -> 0), // no thread runs it
         maps,
         null,
         new SocketAttachments(pins, null, program -> load()),

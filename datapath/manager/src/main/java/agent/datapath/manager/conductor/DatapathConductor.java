@@ -3,6 +3,7 @@ package agent.datapath.manager.conductor;
 import agent.conductor.ConductorAgent;
 import agent.reconcile.ImmediateChanges;
 import agent.reconcile.Reconciler;
+import agent.reconcile.RefusedEntries;
 import agent.reconcile.TableChanges;
 import agent.reconcile.Waiter;
 import java.util.ArrayList;
@@ -24,6 +25,7 @@ import org.agrona.concurrent.NanoClock;
  * run on {@code dp-loader}.
  */
 public final class DatapathConductor extends ConductorAgent {
+  private final RefusedEntries refused;
   private final IntSupplier reconcile;
   private final NanoClock clock;
   private final List<Reconciler> reconcilers = new ArrayList<>();
@@ -40,10 +42,12 @@ public final class DatapathConductor extends ConductorAgent {
   /**
    * Creates the conductor without starting its thread.
    *
+   * @param refused gets what its reconcilers' maps refuse
    * @param reconcile compares a bounded part of the kernel; returns the number of steps
    */
-  public DatapathConductor(NanoClock clock, IntSupplier reconcile) {
+  public DatapathConductor(NanoClock clock, RefusedEntries refused, IntSupplier reconcile) {
     super("dp-conductor", clock);
+    this.refused = refused;
     this.reconcile = reconcile;
     this.clock = clock;
     reconciler = newReconciler();
@@ -56,7 +60,7 @@ public final class DatapathConductor extends ConductorAgent {
    * changes do not wait for theirs. Before the thread is started.
    */
   public Reconciler newReconciler() {
-    final Reconciler added = new Reconciler(clock);
+    final Reconciler added = new Reconciler(clock, refused);
     reconcilers.add(added);
     beginHere(added);
     return added;

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import agent.bindings.Errno;
 import agent.maps.kernel.BpfMapException;
+import agent.reconcile.RefusedEntries;
 import agent.types.Refusal;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
@@ -14,7 +15,7 @@ import org.junit.jupiter.api.Test;
 class DatapathConductorTest {
   private int left = 3;
   private final DatapathConductor conductor =
-      new DatapathConductor(() -> 0, () -> left > 0 ? left-- : 0);
+      new DatapathConductor(() -> 0, new RefusedEntries(), () -> left > 0 ? left-- : 0);
 
   @Test
   void shouldCountTheWritesThatItTriesAgainAsWork() throws Exception {

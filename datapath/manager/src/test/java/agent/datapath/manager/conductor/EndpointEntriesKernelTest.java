@@ -29,6 +29,7 @@ import agent.maps.layout.EventType;
 import agent.maps.layout.MapSize;
 import agent.reconcile.ImmediateChanges;
 import agent.reconcile.Reconciler;
+import agent.reconcile.RefusedEntries;
 import agent.testkit.KernelTest;
 import agent.types.IpAddress;
 import agent.types.MacAddress;
@@ -83,7 +84,8 @@ class EndpointEntriesKernelTest {
   }
 
   private EndpointEntries start(Set<EventType> always, boolean bypassesStack) {
-    final ImmediateChanges changes = new ImmediateChanges(new Reconciler(System::nanoTime));
+    final ImmediateChanges changes =
+        new ImmediateChanges(new Reconciler(System::nanoTime, new RefusedEntries()));
     owner = new InterfaceCells(changes, interfaces, overflow, faults, repairs);
     return new EndpointEntries(
         changes, map, owner, generations, faults, repairs, new EntryOptions(always, bypassesStack));

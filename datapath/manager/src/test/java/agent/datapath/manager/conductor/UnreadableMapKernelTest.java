@@ -17,6 +17,7 @@ import agent.maps.kernel.MapProperties;
 import agent.reconcile.DesiredTable;
 import agent.reconcile.ImmediateChanges;
 import agent.reconcile.Reconciler;
+import agent.reconcile.RefusedEntries;
 import agent.testkit.KernelTest;
 import java.util.ArrayList;
 import java.util.List;
@@ -34,7 +35,7 @@ class UnreadableMapKernelTest {
   @Test
   void shouldNotTakeAPolicyMapThatCannotBeReadForAnEmptyOne() {
     try (BpfMap map = unreadable(SHIPPED.policy(12))) {
-      final Reconciler reconciler = new Reconciler(System::nanoTime);
+      final Reconciler reconciler = new Reconciler(System::nanoTime, new RefusedEntries());
       final DesiredTable table =
           reconciler.addUnread(new SharedPolicy(12, map, null, new KernelFaults()).table());
       final List<RuntimeException> failures = new ArrayList<>();
@@ -60,7 +61,7 @@ class UnreadableMapKernelTest {
               BpfMapException.class,
               () ->
                   new EndpointEntries(
-                      new ImmediateChanges(new Reconciler(System::nanoTime)),
+                      new ImmediateChanges(new Reconciler(System::nanoTime, new RefusedEntries())),
                       map,
                       null,
                       null,
@@ -73,7 +74,8 @@ class UnreadableMapKernelTest {
 
   @Test
   void shouldNotCompareAnIpcacheThatCannotBeRead() throws Exception {
-    final DatapathConductor conductor = new DatapathConductor(System::nanoTime, () -> 0);
+    final DatapathConductor conductor =
+        new DatapathConductor(System::nanoTime, new RefusedEntries(), () -> 0);
     for (final MapProperties name : List.of(MapCatalog.IPCACHE4, MapCatalog.IPCACHE6)) {
       try (BpfMap whole4 = BpfMap.create(SHIPPED.get(MapCatalog.IPCACHE4).withMaxEntries(16), "");
           BpfMap whole6 = BpfMap.create(SHIPPED.get(MapCatalog.IPCACHE6).withMaxEntries(16), "");

@@ -29,6 +29,7 @@ import agent.maps.kernel.PrefilterWords;
 import agent.maps.layout.PrefilterTable;
 import agent.reconcile.ImmediateChanges;
 import agent.reconcile.Reconciler;
+import agent.reconcile.RefusedEntries;
 import agent.testkit.KernelTest;
 import agent.testkit.TemporaryBpfFileSystem;
 import agent.types.IpAddress;
@@ -73,7 +74,7 @@ class PrefilterMapsKernelTest {
             .prefilterStore(PrefilterStore.inMemory())
             .conclude();
     open = OpenMaps.open(context, Pins.prepare(bpf.path()), registry, new MapPins(faults, repairs));
-    final Reconciler reconciler = new Reconciler(System::nanoTime);
+    final Reconciler reconciler = new Reconciler(System::nanoTime, new RefusedEntries());
     maps = new PrefilterMaps(open, new ImmediateChanges(reconciler), faults, repairs);
     guard = maps.guard();
     maps.plan().rebuild(prefixes(100));

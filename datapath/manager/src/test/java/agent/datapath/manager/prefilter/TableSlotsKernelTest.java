@@ -22,6 +22,7 @@ import agent.reconcile.ImmediateChanges;
 import agent.reconcile.PeriodicComparison;
 import agent.reconcile.Realization;
 import agent.reconcile.Reconciler;
+import agent.reconcile.RefusedEntries;
 import agent.testkit.KernelTest;
 import java.util.Arrays;
 import java.util.List;
@@ -44,7 +45,7 @@ class TableSlotsKernelTest {
   private final KernelFaults faults = new KernelFaults();
   private final Repairs repairs = new Repairs();
   private long nowNs;
-  private final Reconciler reconciler = new Reconciler(() -> nowNs);
+  private final Reconciler reconciler = new Reconciler(() -> nowNs, new RefusedEntries());
   private final ImmediateChanges changes = new ImmediateChanges(reconciler);
   private final DesiredTable slots =
       changes.add(new TableSlots(map, this::fd), 0, Realization.PLAIN, faults);

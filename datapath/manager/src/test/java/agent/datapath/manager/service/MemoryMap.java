@@ -5,13 +5,11 @@ import agent.maps.kernel.BpfMapException;
 import agent.reconcile.TargetMap;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
-import java.util.HashSet;
 import java.util.HexFormat;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.function.BiConsumer;
 import org.agrona.DirectBuffer;
 import org.agrona.MutableDirectBuffer;
@@ -25,9 +23,6 @@ final class MemoryMap implements TargetMap {
   private final UnsafeBuffer key;
   private final UnsafeBuffer value;
   final Map<ByteBuffer, byte[]> held = new LinkedHashMap<>();
-
-  /** The keys of refused writes, until they are written or deleted: what the mirror shows. */
-  final Set<ByteBuffer> unrealised = new HashSet<>();
 
   /** The error of the next update; 0 for none. */
   int refusal;
@@ -85,10 +80,8 @@ final class MemoryMap implements TargetMap {
     final int errno = held.size() >= room && !held.containsKey(subject) ? Errno.E2BIG : refusal;
     refusal = 0;
     if (errno != 0) {
-      unrealised.add(subject);
       return -errno;
     }
-    unrealised.remove(subject);
     writes.add("+" + name);
     held.put(subject, bytes(to, valueBytes()));
     return 0;
@@ -101,9 +94,7 @@ final class MemoryMap implements TargetMap {
 
   @Override
   public int delete(DirectBuffer deleted) {
-    final ByteBuffer subject = keyOf(deleted);
-    unrealised.remove(subject);
-    if (held.remove(subject) == null) {
+    if (held.remove(keyOf(deleted)) == null) {
       return -Errno.ENOENT;
     }
     writes.add("-" + name);

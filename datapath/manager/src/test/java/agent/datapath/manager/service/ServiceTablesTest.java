@@ -21,6 +21,7 @@ import agent.maps.layout.ServiceScope;
 import agent.reconcile.MapFaults;
 import agent.reconcile.PeriodicComparison;
 import agent.reconcile.Reconciler;
+import agent.reconcile.RefusedEntries;
 import agent.reconcile.TargetMap;
 import agent.testkit.HeapAllocation;
 import agent.types.IpAddress;
@@ -59,6 +60,7 @@ class ServiceTablesTest {
   private final MemoryMap gate = new MemoryMap("gate", Integer.BYTES, Integer.BYTES, 1, writes);
   private final TreeMap<String, String> faults = new TreeMap<>();
   private long nowNs;
+  private final RefusedEntries refused = new RefusedEntries();
   private Reconciler reconciler;
   private ServiceTables tables = started();
 
@@ -83,7 +85,7 @@ class ServiceTablesTest {
   }
 
   private ServiceTables started() {
-    reconciler = new Reconciler(() -> nowNs);
+    reconciler = new Reconciler(() -> nowNs, refused);
     return new ServiceTables(reconciler, new ServiceFaults(), this::mapOf, gate, MOST_CELLS);
   }
 
@@ -248,9 +250,7 @@ class ServiceTablesTest {
     final ServiceEntries wanted = service(ID, ID + 1, 11);
     assertEquals(Errno.EACCES, assertThrows(BpfMapException.class, () -> put(wanted)).errno());
     assertEquals(before, content());
-    for (final Part part : Part.ALL) {
-      assertEquals(Set.of(), mapOf(part).unrealised, part::name);
-    }
+    assertEquals(0, refused.size());
     assertEquals(Map.of(), faults);
     final List<String> untouched = takeWrites();
     put(service(ID, 9));
@@ -458,7 +458,7 @@ class ServiceTablesTest {
   /** What a request is made of is allocated once, and nothing for an entry. */
   @Test
   void shouldAllocateNothingForAnEntry() {
-    final Reconciler own = new Reconciler(() -> 0);
+    final Reconciler own = new Reconciler(() -> 0, new RefusedEntries());
     final ServiceTables of =
         new ServiceTables(
             own,

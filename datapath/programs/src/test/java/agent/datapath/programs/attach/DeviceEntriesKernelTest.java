@@ -17,6 +17,7 @@ import agent.maps.layout.DeviceEntryFlyweight;
 import agent.maps.layout.MapSize;
 import agent.reconcile.ImmediateChanges;
 import agent.reconcile.Reconciler;
+import agent.reconcile.RefusedEntries;
 import agent.testkit.KernelTest;
 import agent.types.AddressPair;
 import agent.types.IpAddress;
@@ -34,7 +35,7 @@ class DeviceEntriesKernelTest {
   private final KernelFaults faults = new KernelFaults();
   private final Repairs repairs = new Repairs();
   private long nowNs;
-  private final Reconciler reconciler = new Reconciler(() -> nowNs);
+  private final Reconciler reconciler = new Reconciler(() -> nowNs, new RefusedEntries());
 
   @AfterEach
   void close() {
