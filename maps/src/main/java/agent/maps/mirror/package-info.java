@@ -1,5 +1,5 @@
 /**
  * Serves reads of maps to the API, from copies of the maps that the agent writes or from the
- * kernel, and keeps the desired writes that the kernel refused.
+ * kernel, with the writes that the kernel refused as who makes them knows them.
  */
 package agent.maps.mirror;
