@@ -185,6 +185,11 @@ class ConductorKernelTest {
       Thread.sleep(20);
     }
     assertEquals(count, refused(), message);
+    assertEquals(
+        count == 0
+            ? "the kernel has all desired map entries"
+            : count + " map entries could not be written to the kernel; retrying",
+        ManagerTestNode.health(manager, HealthModules.MAPS).message());
   }
 
   /** Returns how many entries of the policy map are shown as refused. */
