@@ -45,15 +45,15 @@ final class KeyIndex {
 
   /** Returns the next row with the hash of {@link #first}, or -1. */
   int next() {
-    final UnsafeBuffer segment = sought; // read once: this loop runs before it is optimized, too
+    final UnsafeBuffer segment = sought; // fields are read once, also before this is optimized
     final int mask = mask(segment);
     final int hash = soughtHash;
     int at = slot;
     long found;
     do {
       at = at + 1 & mask;
-      found = segment.getLong(at * Long.BYTES);
-    } while (found != 0 && (int) (found >>> Integer.SIZE) != hash);
+      found = get(segment, at);
+    } while (found != 0 && hashOf(found) != hash);
     slot = at;
     return (int) found - 1;
   }

@@ -40,15 +40,15 @@ final class NamedBackends {
    * @return completes when the follower uses them; changes reach it in the order of the calls
    */
   synchronized CompletableFuture<Void> set(int id, Service... states) {
-    if (!services.containsKey(id) && !areNamed(states)) {
-      return DONE; // as most changes are
-    }
     final Map<ServiceName, Set<IpAddress>> now = new HashMap<>();
     for (final Service state : states) {
-      if (areNamed(state)) {
+      if (state != null && state.name() != null) {
         final Set<IpAddress> addresses = now.computeIfAbsent(nameOf(state), any -> new TreeSet<>());
         state.backends().forEach(backend -> addresses.add(backend.address()));
       }
+    }
+    if (now.isEmpty() && !services.containsKey(id)) {
+      return DONE; // it has no name and had none
     }
     final Set<ServiceName> affected = new HashSet<>(services.getOrDefault(id, Set.of()));
     affected.addAll(now.keySet());
@@ -61,15 +61,6 @@ final class NamedBackends {
     final Map<ServiceName, Set<IpAddress>> changed = addressesOf(affected);
     changed.entrySet().removeAll(before.entrySet());
     return changed.isEmpty() ? DONE : follower.follow(changed);
-  }
-
-  private static boolean areNamed(Service... states) {
-    for (final Service state : states) {
-      if (state != null && state.name() != null) {
-        return true;
-      }
-    }
-    return false;
   }
 
   private void set(ServiceName name, int id, Set<IpAddress> addressesOrNull) {

@@ -206,7 +206,7 @@ public final class PolicyMaps implements PolicyMapProxy, AutoCloseable {
     public void done(RuntimeException failure) {
       if (isComplete) {
         final Map<Integer, RuntimeException> failures = policyChanges.failures();
-        if (!failures.isEmpty()) {
+        if (!failures.isEmpty()) { // an iterator of none would be allocated for each change
           behind.addAll(failures.keySet());
         }
         result.complete(failures);
