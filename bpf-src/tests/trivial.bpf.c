@@ -277,9 +277,10 @@ static __always_inline void strip_outer(struct xdp_md *context)
 
 	if (!header)
 		return;
-	if (header[0] == 0x08 && header[11] == 4)
+	/* The whole type: an ARP request has a byte of its sender's MAC address at the place of the protocol. */
+	if (header[0] == 0x08 && header[1] == 0x00 && header[11] == 4)
 		strip_header(context, 20);
-	else if (header[0] == 0x86 && header[8] == 41)
+	else if (header[0] == 0x86 && header[1] == 0xdd && header[8] == 41)
 		strip_header(context, 40);
 }
 

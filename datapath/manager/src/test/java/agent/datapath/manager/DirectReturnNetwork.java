@@ -47,6 +47,8 @@ final class DirectReturnNetwork implements AutoCloseable {
         backend,
         BACKEND4,
         BACKEND6);
+    // its ARP requests have a 4 where IPv4 has the protocol of an outer header
+    node.namespace().ip("link set " + BACKEND_DEVICE + " address 02:04:00:00:00:01");
     VethPair.create(client, "direct", backend, "direct");
     address(client, "direct", "10.8.0.1", "fd08::1");
     address(backend, "direct", "10.8.0.2", "fd08::2");
