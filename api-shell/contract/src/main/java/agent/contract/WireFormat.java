@@ -3,8 +3,9 @@ package agent.contract;
 import com.fasterxml.jackson.annotation.JsonInclude;
 import com.fasterxml.jackson.annotation.Nulls;
 import java.time.Instant;
-import java.time.ZoneOffset;
 import java.time.format.DateTimeFormatter;
+import java.time.format.DateTimeFormatterBuilder;
+import java.util.Locale;
 import tools.jackson.core.StreamReadConstraints;
 import tools.jackson.core.StreamReadFeature;
 import tools.jackson.core.json.JsonFactory;
@@ -26,7 +27,7 @@ public final class WireFormat {
   private static final int MAX_NESTING_DEPTH = 64;
   private static final int MAX_NUMBER_LENGTH = 64;
   private static final DateTimeFormatter TIMESTAMP =
-      DateTimeFormatter.ofPattern("uuuu-MM-dd'T'HH:mm:ss.SSS'Z'").withZone(ZoneOffset.UTC);
+      new DateTimeFormatterBuilder().appendInstant(3).toFormatter(Locale.ROOT);
 
   private WireFormat() {}
 
@@ -56,6 +57,11 @@ public final class WireFormat {
   /** Returns the time as the contract writes it: RFC 3339, UTC, milliseconds. */
   public static String timestamp(Instant instant) {
     return TIMESTAMP.format(instant);
+  }
+
+  /** Does so for milliseconds since 1970. */
+  public static String timestamp(long epochMs) {
+    return timestamp(Instant.ofEpochMilli(epochMs));
   }
 
   private static JsonMapper.Builder builder() {

@@ -3,8 +3,8 @@ package agent.l7proxy;
 import agent.types.IpAddress;
 import java.io.IOException;
 import java.nio.file.Path;
-import java.time.ZoneOffset;
 import java.time.format.DateTimeFormatter;
+import java.time.format.DateTimeFormatterBuilder;
 import java.util.List;
 import java.util.Locale;
 import java.util.function.IntFunction;
@@ -13,8 +13,7 @@ import java.util.function.IntFunction;
 final class RecordText {
   /** RFC 3339 in UTC with milliseconds. */
   private static final DateTimeFormatter TIME =
-      DateTimeFormatter.ofPattern("uuuu-MM-dd'T'HH:mm:ss.SSS'Z'", Locale.ROOT)
-          .withZone(ZoneOffset.UTC);
+      new DateTimeFormatterBuilder().appendInstant(3).toFormatter(Locale.ROOT);
 
   private final StringBuilder text = new StringBuilder(512);
   private final IntFunction<List<String>> labels;

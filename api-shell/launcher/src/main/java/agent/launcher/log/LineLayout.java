@@ -1,12 +1,9 @@
 package agent.launcher.log;
 
+import agent.contract.WireFormat;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.nio.charset.StandardCharsets;
-import java.time.Instant;
-import java.time.ZoneOffset;
-import java.time.format.DateTimeFormatter;
-import java.util.Locale;
 import org.apache.logging.log4j.core.LogEvent;
 import org.apache.logging.log4j.core.layout.AbstractStringLayout;
 
@@ -17,10 +14,6 @@ import org.apache.logging.log4j.core.layout.AbstractStringLayout;
  */
 final class LineLayout extends AbstractStringLayout {
   private static final int LEVEL_WIDTH = 5;
-  private static final DateTimeFormatter TIME =
-      DateTimeFormatter.ofPattern("uuuu-MM-dd'T'HH:mm:ss.SSS'Z'", Locale.ROOT)
-          .withZone(ZoneOffset.UTC);
-
   private final boolean isDetailed;
 
   LineLayout(boolean isDetailed) {
@@ -31,7 +24,7 @@ final class LineLayout extends AbstractStringLayout {
   @Override
   public String toSerializable(LogEvent event) {
     final StringBuilder line = new StringBuilder(160);
-    TIME.formatTo(Instant.ofEpochMilli(event.getInstant().getEpochMillisecond()), line);
+    line.append(WireFormat.timestamp(event.getInstant().getEpochMillisecond()));
     final String level = event.getLevel().name();
     line.append(' ').append(level).repeat(' ', 1 + Math.max(0, LEVEL_WIDTH - level.length()));
     if (isDetailed) {

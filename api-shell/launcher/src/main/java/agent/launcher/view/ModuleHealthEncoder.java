@@ -1,21 +1,15 @@
 package agent.launcher.view;
 
 import agent.conductor.ModuleHealth;
+import agent.contract.WireFormat;
 import agent.contract.daemon.DaemonStatusModel.ComponentStatus;
 import agent.contract.daemon.ModuleHealthModel;
-import java.time.Instant;
-import java.time.format.DateTimeFormatter;
-import java.time.format.DateTimeFormatterBuilder;
 import java.util.List;
-import java.util.Locale;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /** Converts the health of the modules to the records of the contract. */
 final class ModuleHealthEncoder {
-  private static final DateTimeFormatter RFC3339_MS =
-      new DateTimeFormatterBuilder().appendInstant(3).toFormatter(Locale.ROOT);
-
   private ModuleHealthEncoder() {}
 
   /** Converts all modules, or in brief those whose level is not OK. */
@@ -37,7 +31,7 @@ final class ModuleHealthEncoder {
   }
 
   private static String timestamp(long epochMs) {
-    return epochMs == 0 ? null : RFC3339_MS.format(Instant.ofEpochMilli(epochMs));
+    return epochMs == 0 ? null : WireFormat.timestamp(epochMs);
   }
 
   private static String level(ModuleHealth.Level level) {

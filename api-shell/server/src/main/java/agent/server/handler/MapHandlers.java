@@ -12,7 +12,6 @@ import agent.server.ApiHandler;
 import agent.server.ApiRequest;
 import agent.server.Route;
 import agent.types.Refusal;
-import java.time.Instant;
 import java.util.Map;
 import java.util.function.BiPredicate;
 import tools.jackson.core.JsonGenerator;
@@ -77,8 +76,7 @@ public final class MapHandlers implements ApiHandler.Group {
       json.writeNumberProperty("flags", map.flags());
       json.writeNumberProperty("key-size", map.keySize());
       json.writeNumberProperty("max-entries", map.maxEntries());
-      json.writeStringProperty(
-          "mirrored-at", WireFormat.timestamp(Instant.ofEpochMilli(mirroredAtMs)));
+      json.writeStringProperty("mirrored-at", WireFormat.timestamp(mirroredAtMs));
       json.writeStringProperty("name", map.name());
       if (!map.path().isEmpty()) {
         json.writeStringProperty("path", map.path());
