@@ -51,7 +51,8 @@ public final class DesiredTable {
   private final UnsafeBuffer keyView = new UnsafeBuffer(0, 0);
   private final UnsafeBuffer writtenView = new UnsafeBuffer(0, 0);
   private final UnsafeBuffer sourceView = new UnsafeBuffer(0, 0);
-  private final UnsafeBuffer wanted;
+  private final UnsafeBuffer wantedView = new UnsafeBuffer(0, 0);
+  private final UnsafeBuffer refined;
   private final TableComparison comparison;
   private UnsafeBuffer[] parts = {};
   private int rows;
@@ -90,7 +91,7 @@ public final class DesiredTable {
     valueBytes = map.valueBytes();
     final int bytes = KEY + keyBytes + valueBytes + sources * (Integer.BYTES + valueBytes);
     stride = bytes + Long.BYTES - 1 & -Long.BYTES;
-    wanted = OffHeap.allocate(valueBytes);
+    refined = OffHeap.allocate(valueBytes);
     comparison = new TableComparison(this);
   }
 
@@ -287,18 +288,17 @@ public final class DesiredTable {
 
   /** Returns what the map is to hold for a row, or null for nothing; valid until the next call. */
   public MutableDirectBuffer wanted(int row) {
-    final int present = state(row) & SOURCES;
-    if (present == 0) {
+    final int strongest = strongest(row);
+    if (strongest < 0) {
       return null;
     }
-    final int strongest = Integer.SIZE - 1 - Integer.numberOfLeadingZeros(present);
-    if (strongest == 0) {
-      wanted.putBytes(0, part(row), at(row) + KEY + keyBytes, valueBytes);
-      return wanted;
+    wantedView.wrap(part(row), value(row, strongest), valueBytes);
+    if (strongest == 0 || realization == Realization.PLAIN) {
+      return wantedView;
     }
-    wanted.putBytes(0, part(row), source(row, strongest - 1) + Integer.BYTES, valueBytes);
-    realization.refine(strongest - 1, key(row), wanted);
-    return wanted;
+    refined.putBytes(0, wantedView, 0, valueBytes);
+    realization.refine(strongest - 1, key(row), refined);
+    return refined;
   }
 
   /**
@@ -306,15 +306,22 @@ public final class DesiredTable {
    * has one; valid until the next call.
    */
   public MutableDirectBuffer unrefined(int row) {
-    final int present = state(row) & SOURCES;
-    if (present == 0) {
+    final int strongest = strongest(row);
+    if (strongest < 0) {
       return null;
     }
-    final int strongest = Integer.SIZE - 1 - Integer.numberOfLeadingZeros(present);
-    final int at =
-        strongest == 0 ? at(row) + KEY + keyBytes : source(row, strongest - 1) + Integer.BYTES;
-    sourceView.wrap(part(row), at, valueBytes);
+    sourceView.wrap(part(row), value(row, strongest), valueBytes);
     return sourceView;
+  }
+
+  /** Returns the bit of the strongest source of a row: 0 is the former run, -1 none. */
+  private int strongest(int row) {
+    return Integer.SIZE - 1 - Integer.numberOfLeadingZeros(state(row) & SOURCES);
+  }
+
+  /** Returns where the value of a source is; that of the former run is what the map holds. */
+  private int value(int row, int source) {
+    return source == 0 ? at(row) + KEY + keyBytes : source(row, source - 1) + Integer.BYTES;
   }
 
   /** Returns whether any source has an entry for a row. */
@@ -346,7 +353,7 @@ public final class DesiredTable {
   public boolean wants(DirectBuffer key, DirectBuffer value) {
     final int row = find(key);
     final DirectBuffer found = row < 0 ? null : wanted(row);
-    return found != null && areEqual(found, 0, value, valueBytes);
+    return found != null && OffHeap.areEqual(found, 0, value, valueBytes);
   }
 
   /** Returns whether the map holds an entry of a key, as far as is known. */
@@ -397,7 +404,7 @@ public final class DesiredTable {
   }
 
   private boolean isWritten(int row, DirectBuffer value) {
-    return areEqual(part(row), at(row) + KEY + keyBytes, value, valueBytes);
+    return OffHeap.areEqual(part(row), at(row) + KEY + keyBytes, value, valueBytes);
   }
 
   /** Returns the key of a row; valid until the next call. */
@@ -479,11 +486,7 @@ public final class DesiredTable {
 
   /** Notes whether the write of a row is to be retried; such a row is not freed. */
   void deferred(int row, boolean isDeferred) {
-    if (isDeferred) {
-      set(row, DEFERRED);
-    } else {
-      clear(row, DEFERRED);
-    }
+    change(row, isDeferred ? state(row) | DEFERRED : state(row) & ~DEFERRED);
   }
 
   /** Frees a row that no source has and the map does not hold, unless it is to be retried. */
@@ -513,30 +516,39 @@ public final class DesiredTable {
 
   /** Returns the row of a key, or -1. */
   public int find(DirectBuffer key) {
-    int row = index.first(KeyIndex.hash(key, keyBytes));
-    while (row >= 0 && !areEqual(part(row), at(row) + KEY, key, keyBytes)) {
+    return find(key, KeyIndex.hash(key, keyBytes));
+  }
+
+  private int find(DirectBuffer key, int hash) {
+    int row = index.first(hash);
+    while (row >= 0 && !OffHeap.areEqual(part(row), at(row) + KEY, key, keyBytes)) {
       row = index.next();
     }
     return row;
   }
 
   private int rowFor(DirectBuffer key) {
-    final int found = find(key);
+    final int hash = KeyIndex.hash(key, keyBytes);
+    final int found = find(key, hash);
     if (found >= 0) {
       return found;
     }
-    final int row = free >= 0 ? free : newRow();
-    free = row == free ? round(row) : free;
-    final UnsafeBuffer part = part(row);
-    final int at = at(row);
-    part.setMemory(at, stride, (byte) 0);
-    part.putInt(at + STATE, USED);
-    part.putBytes(at + KEY, key, 0, keyBytes);
-    index.add(KeyIndex.hash(key, keyBytes), row);
+    final int row = free >= 0 ? freedRow() : newRow();
+    part(row).putInt(at(row) + STATE, USED);
+    part(row).putBytes(at(row) + KEY, key, 0, keyBytes);
+    index.add(hash, row);
     size++;
     return row;
   }
 
+  private int freedRow() {
+    final int row = free;
+    free = round(row);
+    part(row).setMemory(at(row), stride, (byte) 0);
+    return row;
+  }
+
+  /** Returns a row behind all others, of zeros. */
   private int newRow() {
     final int row = rows;
     if (row >>> PART_BITS == parts.length) {
@@ -582,15 +594,5 @@ public final class DesiredTable {
 
   private int at(int row) {
     return (row & PART - 1) * stride;
-  }
-
-  /** Returns whether bytes of two buffers, a multiple of four, are the same. */
-  static boolean areEqual(DirectBuffer one, int at, DirectBuffer other, int bytes) {
-    for (int i = 0; i < bytes; i += Integer.BYTES) {
-      if (one.getInt(at + i) != other.getInt(i)) {
-        return false;
-      }
-    }
-    return true;
   }
 }

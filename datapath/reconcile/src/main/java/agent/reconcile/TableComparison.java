@@ -148,9 +148,7 @@ final class TableComparison implements MapComparison {
 
   /** Moves the walk on where it stands at an entry that is to be deleted. */
   void beforeDelete(DirectBuffer key) {
-    if (phase == Phase.WALK
-        && hasPosition
-        && DesiredTable.areEqual(position, 0, key, map.keyBytes())) {
+    if (phase == Phase.WALK && hasPosition && OffHeap.areEqual(position, 0, key, map.keyBytes())) {
       walk();
     }
   }
@@ -205,7 +203,7 @@ final class TableComparison implements MapComparison {
       foreign.putBytes(0, key, 0, map.keyBytes());
       foreignValue.putBytes(0, value, 0, map.valueBytes());
       hasForeign = true;
-    } else if (!areEqual(held, value)) {
+    } else if (!OffHeap.areEqual(held, 0, value, map.valueBytes())) {
       repaired(map.update(key, held), key, value, held);
     }
   }
@@ -219,15 +217,6 @@ final class TableComparison implements MapComparison {
         repaired(map.delete(foreign), foreign, foreignValue, null);
       }
     }
-  }
-
-  private boolean areEqual(DirectBuffer one, DirectBuffer other) {
-    for (int i = 0; i < map.valueBytes(); i += Integer.BYTES) {
-      if (one.getInt(i) != other.getInt(i)) {
-        return false;
-      }
-    }
-    return true;
   }
 
   private void findMissing() {

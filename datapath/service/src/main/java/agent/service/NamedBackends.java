@@ -28,7 +28,9 @@ final class NamedBackends {
 
   /** Returns all of them. */
   synchronized Map<ServiceName, Set<IpAddress>> all() {
-    return addressesOf(names.keySet());
+    final Map<ServiceName, Set<IpAddress>> all = new HashMap<>();
+    names.forEach((name, sharing) -> all.put(name, addressesOf(sharing.values())));
+    return all;
   }
 
   /**
@@ -52,14 +54,19 @@ final class NamedBackends {
     }
     final Set<ServiceName> affected = new HashSet<>(services.getOrDefault(id, Set.of()));
     affected.addAll(now.keySet());
-    final Map<ServiceName, Set<IpAddress>> before = addressesOf(affected);
-    affected.forEach(name -> set(name, id, now.get(name)));
+    final Map<ServiceName, Set<IpAddress>> changed = new HashMap<>();
+    for (final ServiceName name : affected) {
+      final Set<IpAddress> before = addressesOf(name);
+      set(name, id, now.get(name));
+      final Set<IpAddress> after = addressesOf(name);
+      if (!after.equals(before)) {
+        changed.put(name, after);
+      }
+    }
     services.put(id, now.keySet());
     if (now.isEmpty()) {
       services.remove(id);
     }
-    final Map<ServiceName, Set<IpAddress>> changed = addressesOf(affected);
-    changed.entrySet().removeAll(before.entrySet());
     return changed.isEmpty() ? DONE : follower.follow(changed);
   }
 
@@ -80,12 +87,9 @@ final class NamedBackends {
     return new ServiceName(service.name(), service.namespace() == null ? "" : service.namespace());
   }
 
-  private Map<ServiceName, Set<IpAddress>> addressesOf(Set<ServiceName> asked) {
-    final Map<ServiceName, Set<IpAddress>> found = new HashMap<>();
-    for (final ServiceName name : asked) {
-      found.put(name, addressesOf(names.getOrDefault(name, Map.of()).values()));
-    }
-    return found;
+  private Set<IpAddress> addressesOf(ServiceName name) {
+    final Map<Integer, Set<IpAddress>> sharing = names.get(name);
+    return sharing == null ? Set.of() : addressesOf(sharing.values());
   }
 
   private static Set<IpAddress> addressesOf(Collection<Set<IpAddress>> sharing) {

@@ -22,9 +22,11 @@ final class TakenFrontends {
 
   private static List<Listener> listenersOf(Service service) {
     final Frontend frontend = service.frontend();
-    return frontend.protocol().numbers().stream()
-        .map(number -> new Listener(frontend.address(), frontend.port(), number))
-        .toList();
+    final List<Listener> listeners = new ArrayList<>();
+    for (final int number : frontend.protocol().numbers()) {
+      listeners.add(new Listener(frontend.address(), frontend.port(), number));
+    }
+    return listeners;
   }
 
   /** Returns the service that has the frontend of this one, or its first part; null for none. */

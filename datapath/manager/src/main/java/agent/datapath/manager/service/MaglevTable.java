@@ -47,15 +47,23 @@ final class MaglevTable {
       credit[i] += weights[i];
       if (credit[i] >= heaviest) {
         credit[i] -= heaviest;
-        while (isTaken[next[i]]) {
-          next[i] += step[i];
-          next[i] -= next[i] < choices.length ? 0 : choices.length; // a step is shorter
-        }
+        next[i] = free(isTaken, next[i], step[i]);
         isTaken[next[i]] = true;
         choices[next[i]] = (short) i;
         taken++;
       }
     }
+  }
+
+  /** Returns the first free cell in an order; the last cells are found after many others. */
+  private static int free(boolean[] isTaken, int first, int step) {
+    final int cells = isTaken.length;
+    int cell = first;
+    while (isTaken[cell]) {
+      cell += step;
+      cell -= cell < cells ? 0 : cells; // a step is shorter
+    }
+    return cell;
   }
 
   /**
