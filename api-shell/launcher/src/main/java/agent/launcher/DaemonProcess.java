@@ -111,6 +111,7 @@ public final class DaemonProcess {
   /** Returns when the agent that has started this process has ended. */
   private static void serveProxies() {
     System.setOut(System.err); // that is for frames
+    AgentLog.prepare();
     for (final String signal : List.of("TERM", "INT", "HUP")) {
       Signal.handle(new Signal(signal), Signal.Handler.SIG_IGN); // it ends with the agent
     }

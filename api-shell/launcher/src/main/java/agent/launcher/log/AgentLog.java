@@ -37,8 +37,13 @@ public final class AgentLog {
 
   private AgentLog() {}
 
-  /** Makes a logger that is created before {@link #start} write to standard error. */
+  /**
+   * Makes a logger that is created before {@link #start} write to standard error. Called by the
+   * first thread, whose class loader others inherit.
+   */
   public static void prepare() {
+    final Thread thread = Thread.currentThread();
+    thread.setContextClassLoader(new UsedPlugins(thread.getContextClassLoader()));
     System.setProperty(
         ConfigurationFactory.CONFIGURATION_FACTORY_PROPERTY, FirstConfiguration.class.getName());
   }

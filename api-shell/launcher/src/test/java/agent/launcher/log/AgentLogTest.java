@@ -5,6 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.testkit.Commands;
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
@@ -14,6 +16,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import org.apache.logging.log4j.Level;
+import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.core.LogEvent;
 import org.apache.logging.log4j.core.LoggerContext;
 import org.apache.logging.log4j.core.appender.ConsoleAppender;
@@ -53,6 +56,34 @@ class AgentLogTest {
               .setMessage(new SimpleMessage(message))
               .build());
     }
+  }
+
+  /** A process that prepares the log and uses it. */
+  static final class Logging {
+    public static void main(String[] arguments) {
+      AgentLog.prepare();
+      LogManager.getLogger(Logging.class).error("before the start");
+      AgentLog.start(LogOptions.of(false, List.of(), List.of(), Map.of()));
+      LogManager.getLogger(Logging.class).info("after it");
+    }
+  }
+
+  @Test
+  void shouldNotLoadPluginsOfLog4j() throws IOException {
+    final Commands.Outcome outcome =
+        Commands.attempt(
+            Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+            "-Xlog:class+load:file=" + folder.resolve("loaded"),
+            "-cp",
+            System.getProperty("java.class.path"),
+            Logging.class.getName());
+    final List<String> lines = outcome.output().lines().toList();
+    assertEquals(2, lines.size(), outcome.output()); // nor does Log4j complain
+    assertTrue(lines.getFirst().endsWith(" ERROR Logging: before the start"), outcome.output());
+    assertTrue(lines.getLast().endsWith(" INFO  Logging: after it"), outcome.output());
+    final String loaded = Files.readString(folder.resolve("loaded"));
+    assertTrue(loaded.contains(" org.apache.logging.log4j.core.appender.ConsoleAppender "));
+    assertFalse(loaded.contains(" org.apache.logging.log4j.core.appender.FileAppender "));
   }
 
   private static LogOptions options(boolean debug, String... groups) {
