@@ -9,6 +9,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import org.agrona.MutableDirectBuffer;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.junit.jupiter.api.Test;
 
@@ -84,6 +85,45 @@ class DesiredTableTest {
       }
     }
     assertEquals(10_000, table.rows());
+  }
+
+  /** A comparison would take a row that is used again for one that it has seen. */
+  @Test
+  void shouldBeginARowThatIsUsedAgainAnew() {
+    for (int number = 0; number < 3; number++) {
+      key.putInt(4, number);
+      realize(table.put(0, 0, key, value));
+      table.round(table.find(key), 7);
+    }
+    for (int number = 0; number < 3; number++) {
+      key.putInt(4, number);
+      realize(table.remove(0, 0, key));
+    }
+    for (int number = 3; number < 6; number++) {
+      key.putInt(4, number);
+      realize(table.put(0, 0, key, value));
+      assertEquals(0, table.round(table.find(key)));
+    }
+    assertEquals(3, table.rows());
+  }
+
+  /** What the map holds of a former run is what it is to hold; what a source has is refined. */
+  @Test
+  void shouldRefineTheEntriesOfSourcesAlone() {
+    final Realization refining =
+        new Realization() {
+          @Override
+          public void refine(int source, MutableDirectBuffer ofKey, MutableDirectBuffer refined) {
+            refined.putInt(0, 100 + source);
+          }
+        };
+    final DesiredTable refined = new DesiredTable(map, 3, 0, refining, new ReconcileBench());
+    value.putInt(0, 5);
+    refined.adopt(key, value);
+    assertEquals(5, refined.wanted(refined.find(key)).getInt(0));
+    refined.put(2, 0, key, value);
+    assertEquals(102, refined.wanted(refined.find(key)).getInt(0));
+    assertEquals(5, refined.unrefined(refined.find(key)).getInt(0));
   }
 
   /** What two tables have in common is what maps of the collections say. */
