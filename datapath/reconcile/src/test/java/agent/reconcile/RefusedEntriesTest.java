@@ -1,5 +1,6 @@
 package agent.reconcile;
 
+import static agent.reconcile.ReconcileBench.WEAK;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
@@ -29,11 +30,11 @@ class RefusedEntriesTest {
   @Test
   void shouldHoldTheOperationTheBytesAndTheErrorOfARefusedWrite() {
     final DesiredTable table = bench.table(map, 0);
-    bench.change(batch -> bench.put(batch, table, ReconcileBench.WEAK, 1, 10));
+    bench.change(batch -> bench.put(batch, table, WEAK, 1, 10));
     map.room = 1;
-    bench.change(batch -> bench.put(batch, table, ReconcileBench.WEAK, 2, 20));
+    bench.change(batch -> bench.put(batch, table, WEAK, 2, 20));
     map.refused = 1;
-    bench.change(batch -> bench.remove(batch, table, ReconcileBench.WEAK, 1));
+    bench.change(batch -> bench.remove(batch, table, WEAK, 1));
     final Write update = bench.refused.of("a").get(0);
     assertEquals(2, number(update));
     final byte[] value = ByteBuffer.allocate(4).order(ByteOrder.nativeOrder()).putInt(20).array();
@@ -59,10 +60,10 @@ class RefusedEntriesTest {
     final DesiredTable second = bench.table(other, 0);
     map.room = 0;
     other.room = 0;
-    bench.change(batch -> bench.put(batch, table, ReconcileBench.WEAK, 1, 10));
-    bench.change(batch -> bench.put(batch, table, ReconcileBench.WEAK, 2, 20));
-    bench.change(batch -> bench.put(batch, second, ReconcileBench.WEAK, 1, 30));
-    bench.change(batch -> bench.put(batch, table, ReconcileBench.WEAK, 1, 11));
+    bench.change(batch -> bench.put(batch, table, WEAK, 1, 10));
+    bench.change(batch -> bench.put(batch, table, WEAK, 2, 20));
+    bench.change(batch -> bench.put(batch, second, WEAK, 1, 30));
+    bench.change(batch -> bench.put(batch, table, WEAK, 1, 11));
     assertEquals(List.of(1, 2), numbers("a"));
     assertEquals(11, bench.refused.of("a").getFirst().value()[0]);
     assertEquals(List.of(1), numbers("b"));
@@ -81,8 +82,8 @@ class RefusedEntriesTest {
     other.room = 0;
     final DesiredTable table = bench.table(map, 0);
     final DesiredTable second = further.table(other, 0);
-    bench.change(batch -> bench.put(batch, table, ReconcileBench.WEAK, 1, 10));
-    further.change(batch -> further.put(batch, second, ReconcileBench.WEAK, 1, 10));
+    bench.change(batch -> bench.put(batch, table, WEAK, 1, 10));
+    further.change(batch -> further.put(batch, second, WEAK, 1, 10));
     assertEquals(2, bench.refused.size());
     other.room = 1;
     further.elapse(10_000);
@@ -96,8 +97,7 @@ class RefusedEntriesTest {
     final int count = RefusedEntries.LIMIT + 2;
     bench.change(
         batch ->
-            IntStream.range(0, count)
-                .forEach(number -> bench.put(batch, table, ReconcileBench.WEAK, number, 1)));
+            IntStream.range(0, count).forEach(number -> bench.put(batch, table, WEAK, number, 1)));
     for (int row = 0; row < count; row++) {
       table.refused(row, Errno.ENOSPC);
     }

@@ -38,8 +38,9 @@ public final class AgentLog {
   private AgentLog() {}
 
   /**
-   * Makes a logger that is created before {@link #start} write to standard error. Called by the
-   * first thread, whose class loader others inherit.
+   * Makes a logger that is created before {@link #start} or {@link #forward} write to standard
+   * error, and Log4j load none of its plugins. Called by the first thread, whose class loader
+   * others inherit.
    */
   public static void prepare() {
     final Thread thread = Thread.currentThread();

@@ -14,6 +14,7 @@ import org.apache.logging.log4j.core.layout.AbstractStringLayout;
  */
 final class LineLayout extends AbstractStringLayout {
   private static final int LEVEL_WIDTH = 5;
+
   private final boolean isDetailed;
 
   LineLayout(boolean isDetailed) {

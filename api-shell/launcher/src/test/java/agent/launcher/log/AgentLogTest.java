@@ -58,6 +58,10 @@ class AgentLogTest {
     }
   }
 
+  private static LogOptions options(boolean debug, String... groups) {
+    return LogOptions.of(debug, List.of(groups), List.of(), Map.of());
+  }
+
   /** A process that prepares the log and uses it. */
   static final class Logging {
     public static void main(String[] arguments) {
@@ -84,10 +88,6 @@ class AgentLogTest {
     final String loaded = Files.readString(folder.resolve("loaded"));
     assertTrue(loaded.contains(" org.apache.logging.log4j.core.appender.ConsoleAppender "));
     assertFalse(loaded.contains(" org.apache.logging.log4j.core.appender.FileAppender "));
-  }
-
-  private static LogOptions options(boolean debug, String... groups) {
-    return LogOptions.of(debug, List.of(groups), List.of(), Map.of());
   }
 
   private static Configuration configuration(boolean debug) {
