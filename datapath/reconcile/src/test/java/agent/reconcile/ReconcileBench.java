@@ -2,6 +2,7 @@ package agent.reconcile;
 
 import agent.conductor.ConductorAgent;
 import agent.conductor.Repairs;
+import agent.maps.mirror.RefusedWrites.Write;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
@@ -69,9 +70,12 @@ final class ReconcileBench implements MapFaults {
 
   /** Returns the numbers of the refused entries of a map: what a mirror shows as desired. */
   Set<Integer> refused(NumberedMap map) {
-    return refused.of(map.name()).stream()
-        .map(write -> new UnsafeBuffer(write.key()).getInt(4))
-        .collect(Collectors.toSet());
+    return refused.of(map.name()).stream().map(ReconcileBench::number).collect(Collectors.toSet());
+  }
+
+  /** Returns the number of the entry of a refused write. */
+  static int number(Write write) {
+    return new UnsafeBuffer(write.key()).getInt(4);
   }
 
   void put(Batch batch, DesiredTable table, int source, int number, int to) {

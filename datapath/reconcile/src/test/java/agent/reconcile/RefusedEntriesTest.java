@@ -1,6 +1,7 @@
 package agent.reconcile;
 
 import static agent.reconcile.ReconcileBench.WEAK;
+import static agent.reconcile.ReconcileBench.number;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
@@ -19,12 +20,8 @@ class RefusedEntriesTest {
   private final NumberedMap map = new NumberedMap("a", RefusedEntries.LIMIT + 10);
   private final NumberedMap other = new NumberedMap("b", 10);
 
-  private static int number(Write write) {
-    return ByteBuffer.wrap(write.key()).order(ByteOrder.nativeOrder()).getInt(4);
-  }
-
   private List<Integer> numbers(String name) {
-    return bench.refused.of(name).stream().map(RefusedEntriesTest::number).toList();
+    return bench.refused.of(name).stream().map(ReconcileBench::number).toList();
   }
 
   @Test
