@@ -14,6 +14,7 @@ import org.agrona.concurrent.UnsafeBuffer;
  */
 final class TableComparison implements MapComparison {
   private static final int ENTRIES_PER_STEP = 64;
+  private static final int NO_ROW = -1;
 
   private enum Phase {
     IDLE,
@@ -204,7 +205,16 @@ final class TableComparison implements MapComparison {
       foreignValue.putBytes(0, value, 0, map.valueBytes());
       hasForeign = true;
     } else if (!OffHeap.areEqual(held, 0, value, map.valueBytes())) {
-      repaired(map.update(key, held), key, value, held);
+      repaired(row, map.update(key, held), key, value, held);
+    } else {
+      settle(row, held);
+    }
+  }
+
+  /** Ends the refusal of a row whose value the map holds. */
+  private void settle(int row, DirectBuffer held) {
+    if (!table.isSettled(row)) {
+      table.written(row, held);
     }
   }
 
@@ -214,7 +224,7 @@ final class TableComparison implements MapComparison {
       hasForeign = false;
       final int row = table.find(foreign);
       if (row < 0 || table.isRealized(row) && table.held(row) == null) {
-        repaired(map.delete(foreign), foreign, foreignValue, null);
+        repaired(NO_ROW, map.delete(foreign), foreign, foreignValue, null);
       }
     }
   }
@@ -227,7 +237,7 @@ final class TableComparison implements MapComparison {
       } else if (isMissing(nextRow)) {
         final MutableDirectBuffer key = table.key(nextRow);
         final MutableDirectBuffer held = table.held(nextRow);
-        repaired(map.insert(key, held), key, null, held);
+        repaired(nextRow, map.insert(key, held), key, null, held);
       }
     }
     if (phase == Phase.MISSING && nextRow >= table.rows()) {
@@ -251,17 +261,22 @@ final class TableComparison implements MapComparison {
   }
 
   /**
-   * Counts a repair that has changed the map; an entry may have come or gone before it.
+   * Counts a repair that has changed the map; an entry may have come or gone before it. A refused
+   * one is also a refused write of the row, until the map is seen with what the row has.
    *
+   * @param row the row of the entry, or {@link #NO_ROW} where it is not desired
    * @param found the value that the map held, or null
    * @param held the value that it holds again, or null
    */
   private void repaired(
-      int result, MutableDirectBuffer key, DirectBuffer found, DirectBuffer held) {
+      int row, int result, MutableDirectBuffer key, DirectBuffer found, DirectBuffer held) {
     if (result == -Errno.EEXIST || result == -Errno.ENOENT) {
       return;
     }
     if (result < 0) {
+      if (row != NO_ROW) {
+        table.refused(row, -result);
+      }
       fail(map.failure("repair", map.text(key), result));
       return;
     }
@@ -278,6 +293,9 @@ final class TableComparison implements MapComparison {
     }
     if (first == null) {
       first = kind + " (" + map.text(key) + ")";
+    }
+    if (row != NO_ROW) {
+      settle(row, held);
     }
     table.realization().onEntryRepaired(key, found, held);
   }

@@ -8,6 +8,7 @@ import agent.bindings.Errno;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.agrona.DirectBuffer;
 import org.agrona.MutableDirectBuffer;
 import org.junit.jupiter.api.Test;
@@ -132,6 +133,56 @@ class PeriodicComparisonTest {
     assertEquals(1, ReconcileBench.round(comparison));
     ReconcileBench.round(comparison);
     assertEquals(Map.of(), bench.faults);
+  }
+
+  /** What is desired and not there is read by others as a refused write is. */
+  @Test
+  void shouldHoldARefusedRepairAmongTheRefusedWrites() {
+    fill();
+    map.unset(5);
+    map.room = ENTRIES - 1;
+    ReconcileBench.round(comparison);
+    assertEquals(Set.of(5), bench.refused(map));
+    assertEquals("update: ENOSPC", bench.refused.of("a").getFirst().error());
+    map.room = ENTRIES;
+    ReconcileBench.round(comparison);
+    assertEquals(Set.of(), bench.refused(map));
+    map.set(7, 1);
+    map.refused = 7;
+    ReconcileBench.round(comparison);
+    assertEquals(Set.of(7), bench.refused(map));
+    map.refused = -1;
+    ReconcileBench.round(comparison);
+    assertEquals(Set.of(), bench.refused(map));
+  }
+
+  /** Another process may have written what the repair could not. */
+  @Test
+  void shouldEndARefusalWhereTheMapHasTheValueAgain() {
+    fill();
+    final int value = map.values[5];
+    map.set(5, value + 1);
+    map.refused = 5;
+    ReconcileBench.round(comparison);
+    assertEquals(Set.of(5), bench.refused(map));
+    map.set(5, value);
+    ReconcileBench.round(comparison);
+    assertEquals(Set.of(), bench.refused(map));
+    assertEquals(0, bench.refused.size());
+  }
+
+  /** The next change of such a row writes it, and does not wait for a comparison. */
+  @Test
+  void shouldWriteWhatCouldNotBeRepairedWithTheNextChangeOfTheRow() {
+    fill();
+    final int value = map.values[5];
+    map.unset(5);
+    map.room = ENTRIES - 1;
+    ReconcileBench.round(comparison);
+    map.room = ENTRIES;
+    bench.change(batch -> bench.put(batch, table, WEAK, 5, value));
+    assertTrue(map.held[5]);
+    assertEquals(Set.of(), bench.refused(map));
   }
 
   /** Between two steps of a change the map differs from the table, and that is no fault. */
