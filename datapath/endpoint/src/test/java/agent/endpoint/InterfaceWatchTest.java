@@ -371,6 +371,24 @@ class InterfaceWatchTest {
     assertOk();
   }
 
+  /** Both devices are there, and a request moves the endpoint from one to the other. */
+  @Test
+  void shouldKnowTheNamespaceOfTheDeviceThatAnEndpointIsMovedTo() {
+    agent.node.present.put(
+        "lxc4", new Device("lxc4", 104, MacAddress.parse(HOST_MAC), 1500, true, "veth", true, 6));
+    agent.modify("1", Requests.on("lxc4").state("ready"));
+    onDevice("lxc4");
+    agent.advance(COMPARISON);
+    assertOk();
+    agent.node.present.put(
+        "lxc4", new Device("lxc4", 104, MacAddress.parse(HOST_MAC), 1500, true, "veth", true, 7));
+    onDevice("lxc4");
+    assertHealth(
+        HealthLevel.FAILURE,
+        false,
+        "the workload's side of interface 'lxc4' moved to another network namespace");
+  }
+
   @Test
   void shouldNotWatchAnEndpointThatIsBeingRemoved() {
     agent.datapath.fails = call -> call.startsWith("detach");

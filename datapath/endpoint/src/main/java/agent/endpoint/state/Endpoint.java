@@ -265,6 +265,7 @@ public final class Endpoint {
   public void attached(EndpointSpec spec) {
     if (attached == null || attached.ifindex() != spec.ifindex()) {
       interfaceFault = null; // it was the fault of another interface
+      peerNamespaceId = UNKNOWN_NAMESPACE;
       reachability.restart(true);
     }
     reachability.askNow(); // the request tells the workload the gateway's hardware address
