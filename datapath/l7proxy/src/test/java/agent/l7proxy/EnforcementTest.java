@@ -16,6 +16,7 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -36,11 +37,17 @@ class EnforcementTest {
       "POST /up HTTP/1.1\r\nHost: a.test\r\nX-A: 1\r\nTransfer-Encoding: chunked\r\n\r\n";
   private static final String ANSWER = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
 
-  /** Numbers that one end sends without a pause, and the highest that the other end has got. */
+  /**
+   * Numbers that one end sends, and the highest that the other end has got: so many are on their
+   * way that a busy machine passes them in little time.
+   */
   private static final class Direction {
+    private static final int WINDOW = 10_000;
+
     private final boolean isChunked;
     private final AtomicInteger sent = new AtomicInteger();
     private final AtomicInteger got = new AtomicInteger();
+    private volatile boolean isEnded;
 
     Direction(boolean isChunked) {
       this.isChunked = isChunked;
@@ -48,7 +55,11 @@ class EnforcementTest {
 
     void pour(HttpSocket socket) {
       try {
-        while (true) {
+        while (!isEnded) {
+          if (sent.get() - got.get() >= WINDOW) {
+            LockSupport.parkNanos(100_000);
+            continue;
+          }
           final String text = "N" + sent.incrementAndGet() + "\n";
           socket.send(
               isChunked ? Integer.toHexString(text.length()) + "\r\n" + text + "\r\n" : text);
@@ -122,6 +133,8 @@ class EnforcementTest {
 
     @Override
     public void close() throws IOException {
+      up.isEnded = true;
+      down.isEnded = true;
       client.close();
       bench.close();
       server.close();
