@@ -163,6 +163,15 @@ class CleanupCommandTest {
     assertEquals("agent: map y: unpin: EPERM", printed.getLast());
   }
 
+  @Test
+  void shouldFailWhereOneItemCannotBeRemoved() {
+    for (final Exception failure :
+        List.of(new AccessDeniedException("x"), new OperationException("unpin: EPERM"))) {
+      final List<Leftover> found = List.of(failing("map y", failure), leftover("route a"));
+      assertEquals(1, answered("").clean(found, true, false), failure.toString());
+    }
+  }
+
   /** A folder with files of others is to stay. */
   @Test
   void shouldSucceedThoughAFolderStaysForOthers() {

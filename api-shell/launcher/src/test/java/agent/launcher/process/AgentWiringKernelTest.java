@@ -8,6 +8,7 @@ import agent.testkit.KernelTest;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -80,6 +81,18 @@ class AgentWiringKernelTest {
       names.add(metric.get("name").asString());
     }
     assertTrue(names.containsAll(METRICS), names.toString());
+  }
+
+  @Test
+  void shouldNameItsVersionInItsMetrics() throws Exception {
+    final List<String> versions = new ArrayList<>();
+    for (final JsonNode metric : agent.expect(200, "GET", "/metrics/", null).json()) {
+      if (metric.get("name").asString().equals("agent_build")) {
+        versions.add(metric.at("/labels/version").asString());
+      }
+    }
+    final JsonNode health = agent.expect(200, "GET", "/healthz", null).json();
+    assertEquals(List.of(health.get("agent-version").asString()), versions);
   }
 
   @Test

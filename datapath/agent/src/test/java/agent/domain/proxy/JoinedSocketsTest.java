@@ -24,6 +24,7 @@ class JoinedSocketsTest {
 
   private final Map<Integer, RedirectedFlow> sent = new HashMap<>();
   private final List<String> calls = new ArrayList<>();
+  private CompletableFuture<Void> answer = CompletableFuture.completedFuture(null);
   private final JoinedSockets sockets =
       new JoinedSockets(
           new RedirectProxy() {
@@ -57,7 +58,7 @@ class JoinedSocketsTest {
             @Override
             public CompletableFuture<Void> join(RedirectedFlow flow, int port) {
               calls.add("join " + flow.clientIdentity() + " " + flow.server() + " " + port);
-              return CompletableFuture.completedFuture(null);
+              return answer;
             }
 
             @Override
@@ -113,6 +114,21 @@ class JoinedSocketsTest {
     sockets.serve(FIRST_PORT);
     sent.put(FIRST_PORT, flow("10.1.0.1", "192.0.2.1", 0));
     assertFalse(join(sent.get(FIRST_PORT), 40_000));
+  }
+
+  @Test
+  void shouldBoundTheSocketsThatWaitAndNotCountThoseThatWereRefused() {
+    sockets.serve(FIRST_PORT);
+    sent.put(FIRST_PORT, FLOW);
+    final CompletableFuture<Void> waiting = new CompletableFuture<>();
+    answer = waiting;
+    for (int i = 0; i < 16_384; i++) {
+      assertTrue(join(FLOW, 20_000 + i));
+    }
+    assertFalse(join(FLOW, 20_000));
+    waiting.completeExceptionally(new IllegalStateException("refused"));
+    answer = CompletableFuture.completedFuture(null);
+    assertTrue(join(FLOW, 20_000));
   }
 
   @Test
