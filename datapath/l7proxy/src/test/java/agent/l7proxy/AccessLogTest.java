@@ -18,6 +18,8 @@ import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** The lines of the access log, and its file. */
 class AccessLogTest {
@@ -86,6 +88,28 @@ class AccessLogTest {
     assertTrue(line.contains("\"path\":\" ~\\u007f\""), line);
   }
 
+  @ParameterizedTest
+  @CsvSource({"7, 0, egress", "7, 8, egress", "0, 8, ingress"})
+  void shouldTakeWhatALocalEndpointAsksForForEgress(
+      int clientEndpoint, int serverEndpoint, String direction) {
+    final RedirectedFlow flow =
+        new RedirectedFlow(
+            6,
+            ProxyBench.LOOPBACK,
+            1,
+            2,
+            clientEndpoint,
+            ProxyBench.LOOPBACK,
+            80,
+            3,
+            serverEndpoint);
+    final RequestRecord request =
+        new RequestRecord(Instant.EPOCH, Verdict.DENIED, flow, "", "", "", "", 403, 0, List.of());
+    assertEquals(direction.equals("egress"), request.isEgress());
+    final String line = new RecordText(identity -> List.of()).line(request).toString();
+    assertTrue(line.contains(",\"direction\":\"" + direction + "\","), line);
+  }
+
   /** Reads the string of the path back by the grammar of JSON strings. */
   @Test
   void shouldWriteAnyCharactersAsJson() {
@@ -147,6 +171,22 @@ class AccessLogTest {
       assertEquals("rw-------", PosixFilePermissions.toString(Files.getPosixFilePermissions(file)));
       assertEquals(0, bench.proxy.droppedRecords());
     }
+  }
+
+  @Test
+  void shouldOpenTheFileOfAnotherProcessesRequestsAgain() throws Exception {
+    final Path file = folder.resolve("access.log");
+    final Path rotated = folder.resolve("access.log.1");
+    try (AccessLog log = AccessLog.open(file, identity -> List.of())) {
+      log.onRequest(record("/1"));
+      awaitLines(file, 1);
+      Files.move(file, rotated);
+      log.reopen();
+      log.onRequest(record("/2")); // the file is opened for this one or for the next
+      log.onRequest(record("/last"));
+    }
+    assertTrue(Files.readString(file).contains("\"path\":\"/last\""));
+    assertTrue(Files.readString(rotated).contains("\"path\":\"/1\""));
   }
 
   private static void awaitLines(Path file, int count) throws IOException {

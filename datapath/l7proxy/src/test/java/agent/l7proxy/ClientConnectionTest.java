@@ -153,6 +153,19 @@ class ClientConnectionTest {
     assertEquals(List.of(ExchangeBench.FLOW, ExchangeBench.FLOW, other), bench.flows);
   }
 
+  @Test
+  void shouldJudgeAgainByTheIdentitiesOfNow() {
+    final RedirectedFlow other = flow(1003, 80);
+    bench.rule =
+        request -> bench.flows.getLast() == other ? HttpVerdict.DENIED : HttpVerdict.ALLOWED;
+    bench.server();
+    client.receive(ExchangeBench.GET);
+    bench.found = Optional.of(other);
+    connection.enforce();
+    assertFalse(client.isOpen());
+    assertEquals(List.of(ExchangeBench.FLOW, other), bench.flows);
+  }
+
   /** Another flow has its entry now, or there is none. */
   @Test
   void shouldKeepTheEndsOfItsFlow() {

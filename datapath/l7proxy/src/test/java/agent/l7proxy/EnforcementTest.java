@@ -200,6 +200,21 @@ class EnforcementTest {
     }
   }
 
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void shouldEndBothDirectionsWherePolicyFails(boolean isTunnel) throws Exception {
+    try (Stream stream = new Stream(isTunnel, bench -> {})) {
+      stream.bench.rule =
+          request -> {
+            throw new IllegalStateException("planned");
+          };
+      stream.enforce();
+      stream.clientEnd.get(20, TimeUnit.SECONDS);
+      stream.serverEnd.get(20, TimeUnit.SECONDS);
+      await(() -> stream.bench.proxy.descriptors() == 0);
+    }
+  }
+
   @Test
   void shouldCloseAnIdleConnectionOfAFlowThatIsDenied() throws Exception {
     try (OriginServer server = OriginServer.answering();

@@ -59,7 +59,7 @@ class ExchangeBench implements RedirectProxy, RequestPolicies {
 
   int finds;
   final EmbeddedSocket client = new EmbeddedSocket();
-  final ProxyConnections connections = new ProxyConnections(100);
+  final ProxyConnections connections = new ProxyConnections(100, client.eventLoop().ticker());
   final CountedConnection counted = connections.add(FLOW, client);
   final RedirectCounters counters = new RedirectCounters(this, RedirectKind.HTTP);
   final ClientConnection connection;

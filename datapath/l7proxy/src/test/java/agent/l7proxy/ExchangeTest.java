@@ -167,6 +167,14 @@ class ExchangeTest {
   }
 
   @Test
+  void shouldRecordTheHostWithoutItsPort() {
+    bench.server();
+    client.receive(GET.replace("a.test", "A.test:80"));
+    bench.kept.receive(OK);
+    assertEquals("a.test", bench.records.getFirst().host());
+  }
+
+  @Test
   void shouldPassTheRestOfARequestThatIsAnsweredEarly() {
     final EmbeddedSocket server = bench.server();
     client.receive(POST + "ab");

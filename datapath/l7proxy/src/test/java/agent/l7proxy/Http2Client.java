@@ -24,6 +24,7 @@ import io.netty.handler.codec.http2.Http2Headers;
 import io.netty.handler.codec.http2.Http2HeadersFrame;
 import io.netty.handler.codec.http2.Http2MultiplexHandler;
 import io.netty.handler.codec.http2.Http2ResetFrame;
+import io.netty.handler.codec.http2.Http2Settings;
 import io.netty.handler.codec.http2.Http2StreamChannelBootstrap;
 import io.netty.util.ReferenceCountUtil;
 import java.nio.charset.StandardCharsets;
@@ -62,7 +63,10 @@ final class Http2Client implements AutoCloseable {
   }
 
   private static Http2FrameCodec codec() {
-    return Http2FrameCodecBuilder.forClient().validateHeaders(false).build();
+    return Http2FrameCodecBuilder.forClient()
+        .initialSettings(Http2Settings.defaultSettings().maxHeaderListSize(64 * 1024))
+        .validateHeaders(false)
+        .build();
   }
 
   private Channel connect(int port, ChannelHandler... handlers) {

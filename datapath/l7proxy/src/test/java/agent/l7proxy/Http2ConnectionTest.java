@@ -64,6 +64,15 @@ class Http2ConnectionTest {
     assertFalse(client.isOpen());
   }
 
+  /** RFC 9113 section 6.5.2. */
+  @Test
+  void shouldTakeAHundredStreamsAtATime() {
+    Http2Connection.start(client, connection);
+    client.receive(PREFACE + SETTINGS);
+    final String settings = client.sent();
+    assertTrue(settings.contains("\0\3\0\0\0" + (char) 100), settings);
+  }
+
   /** The library limits what the compression of responses keeps (RFC 7541). */
   @ParameterizedTest
   @CsvSource({"4294967295, 4096", "100000, 4096", "4097, 4096", "4096, 4096", "1000, 1000"})

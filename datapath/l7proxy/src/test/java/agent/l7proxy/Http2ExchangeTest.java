@@ -199,6 +199,29 @@ class Http2ExchangeTest {
     assertEquals(1, bench.records.size());
   }
 
+  @Test
+  void shouldNotJudgeAStreamAgainThatTheClientHasReset() {
+    start(false, context -> {});
+    bench.server();
+    ask("GET", true);
+    client.pipeline().fireUserEventTriggered(new DefaultHttp2ResetFrame(Http2Error.CANCEL));
+    bench.rule = request -> HttpVerdict.DENIED;
+    bench.connection.enforce();
+    assertTrue(client.isOpen(), "no request is denied");
+    assertEquals(new Messages(1, 1, 0, 0), bench.requests());
+  }
+
+  @Test
+  void shouldEndTheTimeOfAStreamThatTheClientHasReset() {
+    start(false, context -> context.requestTimeout(Duration.ofSeconds(5)));
+    bench.server();
+    ask("GET", true);
+    client.pipeline().fireUserEventTriggered(new DefaultHttp2ResetFrame(Http2Error.CANCEL));
+    client.pass(5_000);
+    assertEquals(List.of(), got());
+    assertEquals(new Messages(0, 0, 0, 0), bench.responses());
+  }
+
   /** The response ends early: what is left of the request is not wanted (RFC 9113 section 8.1). */
   @Test
   void shouldEndARequestThatIsAnsweredEarlyByAServerThatCloses() {

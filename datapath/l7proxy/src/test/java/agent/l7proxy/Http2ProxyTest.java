@@ -10,6 +10,7 @@ import agent.l7proxy.RequestRecord.Verdict;
 import agent.policy.request.HttpVerdict;
 import io.netty.handler.codec.http2.DefaultHttp2Headers;
 import io.netty.handler.codec.http2.Http2Headers;
+import io.netty.handler.codec.http2.Http2Settings;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -252,5 +253,41 @@ class Http2ProxyTest {
     assertEquals(bench.joined.getFirst(), bench.left.poll(10, TimeUnit.SECONDS));
     assertEquals(1, bench.joined.size());
     assertEquals(0, server.requests.size());
+  }
+
+  /** RFC 9113 section 5.1.2. */
+  @Test
+  void shouldWaitForAStreamOfAServerThatTakesFew() throws Exception {
+    try (Http2Server few = new Http2Server(new Http2Settings().maxConcurrentStreams(1));
+        ProxyBench other = new ProxyBench(few.port());
+        Http2Client asking = new Http2Client(other.proxy.firstPort())) {
+      assertEquals("/|", asking.get("/").join().body(), "its settings have come");
+      final CompletableFuture<Answer> first = asking.get("/later");
+      for (int i = 0; few.requests.size() < 2; i++) {
+        assertTrue(i < 1000, "the request arrives");
+        Thread.sleep(10);
+      }
+      final CompletableFuture<Answer> second = asking.get("/next");
+      for (int i = 0; other.judged.size() < 3; i++) {
+        assertTrue(i < 1000, "the next request is judged");
+        Thread.sleep(10);
+      }
+      few.answerLater();
+      assertEquals("/later|", first.join().body());
+      assertEquals("/next|", second.join().body());
+      assertEquals(1, few.connections.get());
+    }
+  }
+
+  @Test
+  void shouldPassHeadersOfUpTo64KiBBothWays() {
+    final Http2Headers asked = Http2Client.head("GET", "/head/64000").set("x", "x".repeat(64_000));
+    final Answer answer = client.send(asked, null, null).join();
+    assertEquals("/head/64000|", answer.body());
+    assertEquals(64_000, answer.heads().getFirst().get("x").length());
+    assertEquals(64_000, server.requests.getFirst().get("x").length());
+    final Http2Headers longer = Http2Client.head("GET", "/").set("x", "x".repeat(66_000));
+    client.send(longer, null, null).handle((refused, failure) -> refused).join();
+    assertEquals(1, server.requests.size());
   }
 }

@@ -34,6 +34,8 @@ import java.util.concurrent.atomic.AtomicLong;
 
 /** A server of HTTP/2: its paths say what it answers. */
 final class Http2Server implements AutoCloseable {
+  private static final int LONGEST_HEAD = 64 * 1024;
+
   final List<Http2Headers> requests = new CopyOnWriteArrayList<>();
   final List<Http2Headers> trailers = new CopyOnWriteArrayList<>();
 
@@ -57,6 +59,11 @@ final class Http2Server implements AutoCloseable {
   private final Channel listener;
 
   Http2Server() {
+    this(Http2Settings.defaultSettings());
+  }
+
+  Http2Server(Http2Settings own) {
+    own.maxHeaderListSize(LONGEST_HEAD);
     listener =
         new ServerBootstrap()
             .group(loop)
@@ -69,7 +76,7 @@ final class Http2Server implements AutoCloseable {
                     accepted.add(made);
                     made.pipeline()
                         .addLast(
-                            Http2FrameCodecBuilder.forServer().build(),
+                            Http2FrameCodecBuilder.forServer().initialSettings(own).build(),
                             new Http2MultiplexHandler(
                                 new ChannelInitializer<Channel>() {
                                   @Override
@@ -169,6 +176,9 @@ final class Http2Server implements AutoCloseable {
       if (path.equals("/trailers-only")) {
         ctx.writeAndFlush(new DefaultHttp2HeadersFrame(head.set("grpc-status", "5"), true));
         return;
+      }
+      if (path.startsWith("/head/")) {
+        head.set("x", "x".repeat(Integer.parseInt(path.substring(6))));
       }
       if (path.startsWith("/early")) {
         ctx.write(new DefaultHttp2HeadersFrame(new DefaultHttp2Headers().status("103"), false));

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import agent.l7proxy.Http2Client.Answer;
 import agent.l7proxy.RequestRecord.Verdict;
 import agent.policy.request.HttpVerdict;
+import agent.policy.request.RedirectStatistics.Messages;
 import io.netty.handler.codec.http2.DefaultHttp2Headers;
 import io.netty.handler.codec.http2.Http2Headers;
 import java.io.IOException;
@@ -213,6 +214,31 @@ class Http2UpgradeTest {
     for (int i = 0; bench.proxy.connections() != count; i++) {
       assertTrue(i < 1000, () -> bench.proxy.connections() + " connections");
       Thread.sleep(10);
+    }
+  }
+
+  /** RFC 9113 section 6.9: the window of a stream is not updated by nothing. */
+  @Test
+  void shouldEndTheRequestOfAnUpgradeWhoseStreamFails() throws Exception {
+    final CountDownLatch closed = new CountDownLatch(1);
+    try (OriginServer silent =
+            new OriginServer(
+                connection -> {
+                  connection.request();
+                  connection.line();
+                  closed.countDown();
+                });
+        ProxyBench other = new ProxyBench(silent.port());
+        HttpSocket client = other.client()) {
+      client.send(head("GET /", OFFER));
+      assertEquals(101, client.headOnly().status());
+      client.send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + "\0\0\0\4\0\0\0\0\0");
+      client.send("\0\0\4\10\0\0\0\0\1" + "\0\0\0\0");
+      assertTrue(closed.await(10, TimeUnit.SECONDS), "the answer is not wanted");
+      assertEquals(Verdict.ERROR, other.record().verdict());
+      assertEquals(
+          new Messages(1, 1, 0, 0),
+          other.proxy.redirectCounters().statistics(7).getFirst().requests());
     }
   }
 

@@ -12,14 +12,19 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.CountDownLatch;
 import java.util.function.Consumer;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /** Where the proxy listens, on which threads, and what is left of it. */
 @Timeout(60)
@@ -79,11 +84,13 @@ class HttpProxyStartTest {
     awaitEnd("l7-http-");
   }
 
-  @Test
-  void shouldListenOnEightPortsOfEachFamilyAndLeaveThem() throws Exception {
+  @ParameterizedTest
+  @EnumSource
+  void shouldListenOnEightPortsOfEachFamilyAndLeaveThem(SocketTransport transport)
+      throws Exception {
     ipv6 = Optional.of(IpAddress.parse("::1"));
     final int first;
-    try (HttpProxy proxy = start()) {
+    try (HttpProxy proxy = start(options -> options.transport(transport))) {
       first = proxy.firstPort();
       for (final String address : List.of("127.0.0.1", "::1")) {
         for (int port = first; port < first + PORTS; port++) {
@@ -178,6 +185,27 @@ class HttpProxyStartTest {
       assertEquals(1, bench.proxy.droppedRecords());
     }
     awaitEnd("access-log");
+  }
+
+  @Test
+  void shouldLogTheRequestsThatItsEndCutsOff(@TempDir Path folder) throws Exception {
+    final Path file = folder.resolve("access.log");
+    final CountDownLatch asked = new CountDownLatch(1);
+    try (OriginServer server =
+            new OriginServer(
+                connection -> {
+                  connection.request();
+                  asked.countDown();
+                  connection.line(); // it does not answer
+                });
+        ProxyBench bench = new ProxyBench(server.port(), options -> options.accessLog(file));
+        HttpSocket client = bench.client()) {
+      client.send("GET /cut HTTP/1.1\r\nHost: a.test\r\n\r\n");
+      asked.await();
+      bench.proxy.close();
+      assertTrue(Files.readString(file).contains("\"path\":\"/cut\""));
+      assertEquals(0, bench.proxy.droppedRecords());
+    }
   }
 
   @Test

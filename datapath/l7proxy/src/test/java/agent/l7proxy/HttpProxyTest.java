@@ -13,8 +13,10 @@ import agent.policy.request.HttpVerdict.HeaderChange;
 import agent.policy.request.RedirectStatistics;
 import agent.policy.request.RedirectStatistics.Messages;
 import java.io.IOException;
+import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -332,6 +334,27 @@ class HttpProxyTest {
     }
     assertEquals(0, server.connections.get());
     assertEquals(4, bench.joined.size());
+  }
+
+  /** The last ones may still be in the queues of the event loops. */
+  @Test
+  void shouldForgetTheConnectionsOfClientsThatHaveLeft() throws Exception {
+    final List<HttpSocket> others = new ArrayList<>();
+    for (int i = 0; i < 50; i++) {
+      others.add(bench.client());
+    }
+    for (int i = 0; bench.found.size() <= 50; i++) {
+      assertTrue(i < 1_000, () -> bench.found.size() + " connections");
+      TimeUnit.MILLISECONDS.sleep(10);
+    }
+    for (final HttpSocket other : others) {
+      other.close();
+    }
+    for (int i = 0; bench.found.stream().filter(flow -> flow.get() != null).count() > 25; i++) {
+      assertTrue(i < 200, "their flows are still referred to");
+      TimeUnit.MILLISECONDS.sleep(10);
+      System.gc();
+    }
   }
 
   @Test

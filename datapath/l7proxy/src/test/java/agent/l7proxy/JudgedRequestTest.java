@@ -12,6 +12,7 @@ import io.netty.handler.codec.http.HttpMethod;
 import io.netty.handler.codec.http.HttpVersion;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -316,5 +317,23 @@ class JudgedRequestTest {
       assertEquals("trailers", head.headers().get("TE"));
       assertEquals(isHttp2 ? null : "TE", head.headers().get("Connection"));
     }
+  }
+
+  @Test
+  void shouldCompareTheAuthorityInLowerCase() throws BadRequestException {
+    final DefaultHttpRequest head = head("GET", "/");
+    head.headers().set("Host", "A.Test:80");
+    assertEquals("a.test:80", judged(head).authority());
+    assertEquals("A.Test:80", head.headers().get("Host"), "it goes on as it came");
+  }
+
+  /** RFC 9110 section 5.3. */
+  @Test
+  void shouldTakeAllLinesOfConnectionForOne() throws BadRequestException {
+    final DefaultHttpRequest head = head("GET", "/");
+    head.headers().set("X-First", "1").set("X-Second", "1").set("X-Third", "1").set("X", "1");
+    head.headers().add("Connection", "x-first").add("Connection", "x-second, close, x-third");
+    assertTrue(judged(head).wantsClose());
+    assertEquals(Set.of("Host", "X"), head.headers().names());
   }
 }

@@ -10,6 +10,7 @@ import agent.policy.request.PolicyRedirect;
 import agent.policy.request.RequestPolicies;
 import agent.types.IpAddress;
 import java.io.IOException;
+import java.lang.ref.WeakReference;
 import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.util.ArrayList;
@@ -18,9 +19,11 @@ import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -45,11 +48,20 @@ final class ProxyBench implements RedirectProxy, RequestPolicies, AutoCloseable 
   volatile int clientEndpoint = 7;
   volatile int serverEndpoint;
 
+  /** The flows that were found. */
+  final Queue<WeakReference<RedirectedFlow>> found = new ConcurrentLinkedQueue<>();
+
   /** The endpoints of clients that are not {@link #clientEndpoint}, by their ports. */
   private final Map<Integer, Integer> others = new ConcurrentHashMap<>();
 
   /** The address of this node where it connects to endpoints. */
   volatile Optional<IpAddress> own = Optional.of(LOOPBACK);
+
+  /** Where it listens and connects with IPv6. */
+  volatile Optional<IpAddress> ownIpv6 = Optional.empty();
+
+  /** The address of the server of flows that begin from now on. */
+  volatile IpAddress server = LOOPBACK;
 
   /** What joining gives; null: it throws. */
   volatile CompletableFuture<Void> joins = CompletableFuture.completedFuture(null);
@@ -93,7 +105,7 @@ final class ProxyBench implements RedirectProxy, RequestPolicies, AutoCloseable 
 
   @Override
   public Optional<IpAddress> address(boolean ipv6) {
-    return ipv6 ? Optional.empty() : own;
+    return ipv6 ? ownIpv6 : own;
   }
 
   @Override
@@ -108,19 +120,22 @@ final class ProxyBench implements RedirectProxy, RequestPolicies, AutoCloseable 
 
   @Override
   public Optional<RedirectedFlow> find(int protocol, IpAddress client, int clientPort, int port) {
-    return isKnown && protocol == 6 && client.isIpv4() && port >= proxy.firstPort()
-        ? Optional.of(
-            new RedirectedFlow(
-                protocol,
-                client,
-                clientPort,
-                1001,
-                others.getOrDefault(clientPort, clientEndpoint),
-                LOOPBACK,
-                serverPort,
-                1002,
-                serverEndpoint))
-        : Optional.empty();
+    if (!isKnown || protocol != 6 || client.isIpv6() || port < proxy.firstPort()) {
+      return Optional.empty();
+    }
+    final RedirectedFlow flow =
+        new RedirectedFlow(
+            protocol,
+            client,
+            clientPort,
+            1001,
+            others.getOrDefault(clientPort, clientEndpoint),
+            server,
+            serverPort,
+            1002,
+            serverEndpoint);
+    found.add(new WeakReference<>(flow));
+    return Optional.of(flow);
   }
 
   @Override

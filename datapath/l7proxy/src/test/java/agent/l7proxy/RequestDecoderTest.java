@@ -81,6 +81,18 @@ class RequestDecoderTest {
     assertEquals(List.of("GET a.test /x", "GET a.test /y"), bench.judged);
   }
 
+  /**
+   * Of idle connections the one that was not used for the longest time gives its descriptor away.
+   */
+  @Test
+  void shouldBeUsedSinceTheFirstByteOfAHead() {
+    client.pass(1);
+    client.receive("G");
+    assertFalse(bench.counted.take(), "it was idle since the connection began");
+    client.receive(GET.substring(1));
+    assertEquals(List.of("GET a.test /x"), bench.judged);
+  }
+
   @Test
   void shouldJudgeTheNextRequestWhenTheOneBeforeHasEnded() {
     final EmbeddedSocket server = bench.server();

@@ -102,7 +102,8 @@ class ResponseSmugglingTest {
       client.send(
           "POST / HTTP/1.1\r\nHost: a.test\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n"
               + "Content-Length: 9\r\nTransfer-Encoding: chunked\r\nTrailer: x\r\nTE: x\r\n"
-              + "Host: b.test\r\nConnection: x\r\nUpgrade: h2c\r\nCookie: c\r\nX-Sum: 1\r\n\r\n");
+              + "Host: b.test\r\nConnection: x\r\nUpgrade: h2c\r\nCookie: c\r\n"
+              + "Authorization: a\r\nProxy-Authorization: p\r\nExpect: 100-continue\r\nX-Sum: 1\r\n\r\n");
       assertEquals("POST /|hi", client.response().text());
       assertEquals(List.of("X-Sum: 1"), server.requests.getFirst().trailers());
       assertEquals("GET /next|", client.get("/next").text());

@@ -230,7 +230,7 @@ class ScarceDescriptorsTest {
       await("closed", () -> small.proxy.closedIdleConnections() > 20);
       http2.answerLater();
       assertEquals("/later|", later.get().body());
-      await("idle", () -> isClosedFor(small, http2));
+      await("idle", () -> isClosedFor(small, http2, 0));
       assertEquals("/again|", client.get("/again").get().body());
       assertEquals(2, http2.connections.get(), "that to the server was closed");
       for (int i = 0; i < 30; i++) {
@@ -244,10 +244,32 @@ class ScarceDescriptorsTest {
     }
   }
 
+  @Test
+  void shouldCloseTheNextConnectionOfHttp2OnceItHasNoStreams() throws Exception {
+    try (Http2Server http2 = new Http2Server();
+        ProxyBench small = new ProxyBench(http2.port(), context -> context.descriptors(MOST));
+        Http2Client client = new Http2Client(small.proxy.firstPort())) {
+      final CompletableFuture<Http2Client.Answer> later = client.get("/later");
+      await("1 request", () -> http2.requests.size() == 1);
+      http2.goAway(0);
+      await(
+          "another connection",
+          () -> {
+            assertEquals("/x|", client.get("/x").get().body());
+            return http2.connections.get() == 2;
+          });
+      await("idle", () -> isClosedFor(small, http2, 1));
+      assertTrue(http2.accepted.getFirst().isActive(), "it has a stream");
+      http2.answerLater();
+      assertEquals("/later|", later.get().body());
+    }
+  }
+
   /** Connects one more, for which the idle connection to the server is closed. */
-  private boolean isClosedFor(ProxyBench small, Http2Server http2) throws IOException {
+  private boolean isClosedFor(ProxyBench small, Http2Server http2, int connection)
+      throws IOException {
     open.add(small.client(8));
-    return !http2.accepted.getFirst().isActive();
+    return !http2.accepted.get(connection).isActive();
   }
 
   /** What was written to a server is answered, whatever is closed at that moment. */

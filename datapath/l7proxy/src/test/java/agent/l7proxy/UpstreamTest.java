@@ -10,7 +10,9 @@ import agent.policy.request.RedirectStatistics;
 import agent.policy.request.RedirectStatistics.Messages;
 import agent.types.IpAddress;
 import java.io.IOException;
+import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.ServerSocket;
 import java.net.Socket;
 import java.net.SocketTimeoutException;
 import java.time.Duration;
@@ -441,6 +443,65 @@ class UpstreamTest {
         });
   }
 
+  /** What waits for the datapath is the event loop's, also where another thread completes it. */
+  @Test
+  void shouldAnswerOnTheEventLoopWhereItDoesNotJoinInTime() throws Exception {
+    final CompletableFuture<String> thread = new CompletableFuture<>();
+    with(
+        HttpSocket::request,
+        context ->
+            context
+                .retries(0)
+                .connectTimeout(Duration.ofMillis(50))
+                .listener(record -> thread.complete(Thread.currentThread().getName())),
+        (server, bench, client) -> {
+          bench.serverEndpoint = 9;
+          bench.joins = new CompletableFuture<>();
+          try (HttpSocket asking = bench.client()) {
+            assertEquals(503, asking.get("/").status());
+          }
+          final String name = thread.get(10, TimeUnit.SECONDS);
+          assertTrue(name.startsWith("l7-http-"), name);
+        });
+  }
+
+  @Test
+  void shouldConnectToAnEndpointOfIpv6FromTheAddressOfItsFamily() throws Exception {
+    try (ServerSocket ipv6 = new ServerSocket(0, 8, InetAddress.getByName("::1"));
+        ProxyBench bench = new ProxyBench(ipv6.getLocalPort())) {
+      ipv6.setSoTimeout(10_000);
+      bench.serverEndpoint = 9;
+      bench.server = IpAddress.parse("::1");
+      bench.own = Optional.empty();
+      bench.ownIpv6 = Optional.of(bench.server);
+      try (HttpSocket client = bench.client()) {
+        client.send("GET / HTTP/1.1\r\nHost: a.test\r\n\r\n");
+        try (HttpSocket connection = new HttpSocket(ipv6.accept())) {
+          connection.request();
+          connection.send(OK);
+          assertEquals("ok", client.response().text());
+        }
+      }
+    }
+  }
+
+  @Test
+  void shouldPassResponsesWithAHeaderOfUpTo64KiB() {
+    final String head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nX: %s\r\n\r\n";
+    final String longest = head.formatted("x".repeat(64_000));
+    assertTrue(longest.equals(answerWhereItIs(longest)), "it goes on as it came");
+    assertTrue(answerWhereItIs(head.formatted("x".repeat(66_000))).startsWith("HTTP/1.1 502 "));
+  }
+
+  /** Returns what the client gets where this is the response of the server. */
+  private static String answerWhereItIs(String response) {
+    final ExchangeBench bench = new ExchangeBench();
+    final EmbeddedSocket server = bench.server();
+    bench.client.receive(ExchangeBench.GET);
+    server.receive(response);
+    return bench.client.sent();
+  }
+
   @Test
   void shouldKeepAnotherConnectionInPlaceOfOneThatHasClosed() {
     final ExchangeBench bench = new ExchangeBench();
@@ -552,5 +613,17 @@ class UpstreamTest {
     bench.connection.upstream().keep(bench.counted(new EmbeddedSocket()));
     ask(bench);
     assertEquals(503, bench.records.getFirst().status());
+  }
+
+  /** A descriptor is taken of what is idle alone. */
+  @Test
+  void shouldBeIdleWithEachConnectionThatStreamsShare() {
+    final ExchangeBench bench = new ExchangeBench();
+    bench.connection.upstream().share();
+    final List<EmbeddedSocket> all = List.of(bench.server(), bench.counted(new EmbeddedSocket()));
+    bench.connection.upstream().keep(all.getLast());
+    for (final EmbeddedSocket each : all) {
+      assertTrue(CountedConnection.of(each).take());
+    }
   }
 }
