@@ -24,6 +24,7 @@ import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.xbill.DNS.ARecord;
+import org.xbill.DNS.CNAMERecord;
 import org.xbill.DNS.DClass;
 import org.xbill.DNS.Flags;
 import org.xbill.DNS.Master;
@@ -151,6 +152,28 @@ class DnsNameResolverTest {
             """,
             answer -> answer);
     assertEquals(new Resolved(List.of(), 0), ask(false, loop));
+  }
+
+  /** Rules may select an alias of either family. */
+  @Test
+  void shouldReturnTheAliasesOfBothFamiliesOnce() throws IOException {
+    final InetSocketAddress server =
+        server(
+            """
+            www.example.com. 70 IN CNAME a.example.com.
+            a.example.net. 300 IN A 192.0.2.7
+            aaaa.example.net. 300 IN AAAA 2001:db8::7
+            """,
+            answer -> {
+              final int type = answer.getQuestion().getType();
+              final Name end = Name.fromConstantString(Type.string(type) + ".example.net.");
+              final Name alias = Name.fromConstantString("a.example.com.");
+              answer.addRecord(new CNAMERecord(alias, DClass.IN, 70, end), Section.ANSWER);
+              return answer;
+            });
+    assertEquals(
+        List.of("a.example.com.", "a.example.net.", "aaaa.example.net."),
+        ask(true, server).aliases());
   }
 
   @Test

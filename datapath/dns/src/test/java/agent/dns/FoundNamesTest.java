@@ -25,6 +25,7 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Supplier;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -169,6 +170,38 @@ class FoundNamesTest {
     enforcing.poll(10, TimeUnit.SECONDS).complete(null);
     assertEquals(Set.copyOf(addresses), found.get(10, TimeUnit.SECONDS));
     assertEquals(Set.of(WWW, alias), changes.get(0).keySet());
+    assertEquals(
+        List.of(alias, WWW),
+        names.list(7).stream().map(NameLookup::name).toList(),
+        "the names of the endpoint");
+  }
+
+  /** The endpoint connects to no address that the rules have not got for each of the names. */
+  @Test
+  void shouldLeaveOutAnAddressThatALimitKeepsOutOfTheAlias() throws Exception {
+    final String alias = "edge.example.net.";
+    start();
+    final List<IpAddress> many =
+        IntStream.range(0, 50).mapToObj(i -> IpAddress.parse("192.0.2." + i)).toList();
+    final CompletableFuture<Set<IpAddress>> full =
+        names.found(7, "b.example.com.", new Resolved(many, 600, List.of(alias)));
+    enforcement().complete(null);
+    assertEquals(Set.copyOf(many), full.get(10, TimeUnit.SECONDS));
+    final List<IpAddress> one = List.of(IpAddress.parse("192.0.2.77"));
+    final CompletableFuture<Set<IpAddress>> found =
+        names.found(7, WWW, new Resolved(one, 60, List.of(alias)));
+    enforcement().complete(null);
+    assertEquals(Set.of(), found.get(10, TimeUnit.SECONDS));
+  }
+
+  @Test
+  void shouldGiveTheAddressesToTheAliasOfANameThatNoRuleCanHave() throws Exception {
+    final List<IpAddress> one = List.of(IpAddress.parse("192.0.2.7"));
+    start();
+    final CompletableFuture<Set<IpAddress>> found =
+        names.found(7, "a\\.b.example.com.", new Resolved(one, 60, List.of(WWW)));
+    enforcement().complete(null);
+    assertEquals(Set.copyOf(one), found.get(10, TimeUnit.SECONDS));
   }
 
   private CompletableFuture<Void> found(String name, String... texts) {
@@ -252,6 +285,36 @@ class FoundNamesTest {
     assertTrue(found(".", "192.0.2.7").isDone());
     assertTrue(found(WWW).isDone());
     assertEquals(1, names.list().size());
+  }
+
+  @Test
+  void shouldLearnANameWithAnyCharacterThatNamesOfRulesHave() throws Exception {
+    final String name = "_a-z.09.example.com.";
+    start();
+    final CompletableFuture<Void> found = found(name, "192.0.2.7");
+    assertFalse(found.isDone());
+    enforcement().complete(null);
+    await(found);
+    assertEquals(Set.of(name), savedNames());
+  }
+
+  @Test
+  void shouldTakeAsManyAnswersAsBeforeAfterTheQueueWasFull() {
+    final FoundNames queue = new FoundNames();
+    final FoundNames.Found one = new FoundNames.Found(7, WWW, answer("192.0.2.7"), null);
+    for (int i = 0; i < FoundNames.MOST; i++) {
+      queue.add(one);
+    }
+    assertThrows(OperationException.class, () -> queue.add(one));
+    int taken = 0;
+    while (!queue.isEmpty()) {
+      taken += queue.take().size();
+    }
+    assertEquals(FoundNames.MOST, taken);
+    for (int i = 0; i < FoundNames.MOST; i++) {
+      queue.add(one);
+    }
+    assertThrows(OperationException.class, () -> queue.add(one));
   }
 
   @Test
@@ -379,6 +442,23 @@ class FoundNamesTest {
     await(second);
   }
 
+  /** What the kernel has of the name is not known, also of addresses that it had before. */
+  @Test
+  void shouldWaitForTheNextChangeOfANameAfterOneThatFailed() throws Exception {
+    start();
+    final CompletableFuture<Void> first = found(WWW, "192.0.2.7");
+    enforcement().complete(null);
+    await(first);
+    final CompletableFuture<Void> second = found(WWW, "192.0.2.8");
+    enforcement().completeExceptionally(new OperationException("ENOSPC"));
+    assertThrows(ExecutionException.class, () -> await(second));
+    final CompletableFuture<Void> again = found(WWW, "192.0.2.7");
+    assertFalse(again.isDone());
+    now.updateAndGet(time -> time.plusSeconds(2));
+    enforcement().complete(null);
+    await(again);
+  }
+
   @Test
   void shouldKnowAfterARestartWhatWasAnswered() throws Exception {
     start();
@@ -414,6 +494,18 @@ class FoundNamesTest {
     names.keepEndpoints(Set.of(8));
     enforcement().complete(null);
     assertEquals(List.of(), names.list());
+  }
+
+  @Test
+  void shouldNotKnowAfterARestartWhatARemovedEndpointLookedUp() throws Exception {
+    start();
+    final CompletableFuture<Void> first = found(WWW, "192.0.2.7");
+    enforcement().complete(null);
+    await(first);
+    names.endpointRemoved(7);
+    enforcement().complete(null);
+    close();
+    assertEquals(Set.of(), savedNames());
   }
 
   @Test

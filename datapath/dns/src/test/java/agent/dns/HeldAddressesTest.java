@@ -173,6 +173,21 @@ class HeldAddressesTest {
     assertHas("4.example.com.", "192.0.2.4");
   }
 
+  @Test
+  void shouldGiveUpTheFirstOfAllAmongThoseThatOneSearchHasFound() {
+    int at = 0;
+    for (final int endpoint : new int[] {8, 7, 7, 8}) {
+      at++;
+      add(endpoint, at + ".example.com.", START.plusSeconds(at), "192.0.2." + at);
+      expire(LATER.plusSeconds(at));
+    }
+    sweep("192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4");
+    assertHas("1.example.com.");
+    assertHas("2.example.com.", "192.0.2.2");
+    assertHas("3.example.com.", "192.0.2.3");
+    assertHas("4.example.com.", "192.0.2.4");
+  }
+
   private void assertHealth(Level level, String message) {
     assertEquals(new HealthBoard.Reading(level, message), shares.read());
   }
@@ -250,6 +265,17 @@ class HeldAddressesTest {
         "share of expired addresses in use exhausted:"
             + " endpoint 5 (1 dropped that connections may still use)");
     assertEquals(4, shares.givenUp());
+  }
+
+  @Test
+  void shouldForgetWhoGaveUpAddressesBeforeAlsoWhereItWasNotReadMeanwhile() {
+    shares.onGivenUp(9);
+    nowNs += 30_000_000_000L;
+    shares.onGivenUp(5);
+    assertHealth(
+        Level.DEGRADED,
+        "share of expired addresses in use exhausted:"
+            + " endpoint 5 (1 dropped that connections may still use)");
   }
 
   @Test

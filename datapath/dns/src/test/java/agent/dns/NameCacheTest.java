@@ -13,6 +13,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
 class NameCacheTest {
@@ -191,6 +192,19 @@ class NameCacheTest {
     full.add(found(full, 8, "e.", "192.0.2.1"));
     assertEquals(List.of("b.", "c."), names(full.list(7)));
     assertEquals(List.of("d.", "e."), names(full.list(8)));
+  }
+
+  /** The names of rules, and those that are there from the start, are no endpoint's. */
+  @Test
+  void shouldKeepNamesOfNoEndpointBeyondTheLimitOfOne() {
+    final NameCache small =
+        new NameCache(new NameCache.Limits(60, 3, 3, 5, 0), new HeldShares(() -> 0));
+    for (int i = 0; i < 6; i++) {
+      small.add(found(small, 0, i + ".example.com.", "192.0.2.1"));
+    }
+    assertEquals(
+        IntStream.rangeClosed(1, 5).mapToObj(i -> i + ".example.com.").toList(),
+        names(small.list()));
   }
 
   /** The limits that hold where only those of one name are set. */

@@ -25,7 +25,7 @@ class NamePollerTest {
   private final Faults faults = new Faults("fine");
   private final Map<String, CompletableFuture<Resolved>> asked = new LinkedHashMap<>();
   private final NamePoller poller =
-      new NamePoller(this::ask, new NamePoller.Pauses(5_000, 60_000), faults);
+      new NamePoller(this::ask, new NamesContext().conclude().pauses(), faults);
   private Set<String> names = Set.of();
 
   private CompletableFuture<Resolved> ask(String name) {

@@ -45,6 +45,14 @@ class NameThreadTest {
     assertSame(Thread.currentThread(), ran.getNow(null));
   }
 
+  private static void await(CountDownLatch latch) {
+    try {
+      latch.await();
+    } catch (InterruptedException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
   @Test
   void shouldRefuseACallerWhileAnotherThreadOrItselfIsAtWork() throws Exception {
     final CountDownLatch isAtWork = new CountDownLatch(1);
@@ -52,11 +60,7 @@ class NameThreadTest {
     names.execute(
         () -> {
           isAtWork.countDown();
-          try {
-            goesOn.await();
-          } catch (InterruptedException e) {
-            throw new IllegalStateException(e);
-          }
+          await(goesOn);
         });
     isAtWork.await();
     assertFalse(names.isDoneNow(() -> count++));
@@ -92,6 +96,23 @@ class NameThreadTest {
         1);
     cycles.await();
     assertEquals(Set.of("names"), threads);
+  }
+
+  @Test
+  void shouldRefuseACallerWhileItRepeatsItsWork() throws Exception {
+    final CountDownLatch isAtWork = new CountDownLatch(1);
+    final CountDownLatch goesOn = new CountDownLatch(1);
+    names.repeat(
+        () -> {
+          isAtWork.countDown();
+          await(goesOn);
+        },
+        1);
+    isAtWork.await();
+    final boolean isDone = names.isDoneNow(() -> count++);
+    goesOn.countDown();
+    assertFalse(isDone);
+    assertEquals(0, count);
   }
 
   @Test

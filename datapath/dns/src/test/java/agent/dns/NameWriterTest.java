@@ -201,4 +201,28 @@ class NameWriterTest {
     assertTrue(writer.write());
     assertEquals(List.of(), List.copyOf(calls));
   }
+
+  /** What waits for the disk on the other thread may fail there, or come too late. */
+  @Test
+  void shouldWaitForTheDiskAtItsEndWhileItIsNotKnownToHaveAll() throws Exception {
+    writer.add(lookup());
+    assertTrue(writer.write());
+    assertEquals("append 1", next());
+    writer.sync();
+    assertEquals("sync", next());
+    writer.close();
+    assertEquals(List.of("sync"), List.copyOf(calls));
+  }
+
+  @Test
+  void shouldNotWaitForTheDiskAtItsEndWhereItHasAll() throws Exception {
+    writer.add(lookup());
+    assertTrue(writer.write());
+    assertEquals("append 1", next());
+    writer.sync();
+    assertEquals("sync", next());
+    runTask();
+    writer.close();
+    assertEquals(List.of(), List.copyOf(calls));
+  }
 }

@@ -40,6 +40,11 @@ class NamesContextTest {
   }
 
   @Test
+  void shouldKeepAnAddressForAWeekAtLeastWhereNothingIsSet() {
+    assertEquals(604_800, new NamesContext().conclude().limits().leastTtlSec());
+  }
+
+  @Test
   void shouldNotChangeAfterItIsConcluded() {
     final NamesContext concluded = new NamesContext().conclude();
     for (final Executable change :

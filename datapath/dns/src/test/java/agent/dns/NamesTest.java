@@ -208,15 +208,7 @@ class NamesTest {
 
   @Test
   void shouldKnowEveryStoredNameAfterARestart() throws Exception {
-    store.saved =
-        List.of(
-            new NameLookup(
-                WWW,
-                List.of(IpAddress.parse("192.0.2.7")),
-                5,
-                START.minusSeconds(100),
-                START.minusSeconds(1),
-                Source.LOOKUP));
+    store.saved = List.of(stored(WWW, -1));
     final Names restored = start(context());
     assertEquals(Map.of(WWW, addresses("192.0.2.7")), restored.addresses());
     now.updateAndGet(time -> time.plusSeconds(29));
@@ -224,6 +216,21 @@ class NamesTest {
     assertEquals(Map.of(WWW, addresses("192.0.2.7")), restored.addresses());
     now.updateAndGet(time -> time.plusSeconds(2));
     awaitEnforced(WWW);
+  }
+
+  /** A longer time of it may not have been stored. */
+  @Test
+  void shouldKeepWhatEndsSoonForHalfAMinuteAfterARestart() {
+    store.saved = List.of(stored("a.", 29), stored("b.", 31));
+    assertEquals(
+        List.of(START.plusSeconds(30), START.plusSeconds(31)),
+        start(context()).list().stream().map(NameLookup::expirationTime).toList());
+  }
+
+  private static NameLookup stored(String name, int leftSec) {
+    final List<IpAddress> address = List.of(IpAddress.parse("192.0.2.7"));
+    final Instant end = START.plusSeconds(leftSec);
+    return new NameLookup(name, address, 5, START.minusSeconds(100), end, Source.LOOKUP);
   }
 
   @Test
@@ -329,6 +336,9 @@ class NamesTest {
     assertEquals(Map.of(), closed.addresses());
     assertEquals(
         "names: damaged", assertThrows(OperationException.class, closed::list).getMessage());
+    assertEquals(
+        "names: damaged",
+        assertThrows(OperationException.class, () -> closed.list(7)).getMessage());
     Thread.sleep(300);
     assertEquals(Map.of(), enforced);
     assertEquals(0, store.saves);
@@ -349,6 +359,17 @@ class NamesTest {
     enforcing = CompletableFuture.completedFuture(null);
     answers(WWW, "192.0.2.8");
     awaitEnforced(WWW, "192.0.2.7", "192.0.2.8");
+    await(() -> health().level() == ModuleHealth.Level.OK);
+  }
+
+  @Test
+  void shouldTellOfALookupThatFailsUntilOneSucceeds() throws Exception {
+    wanted = Set.of(WWW);
+    start(context());
+    await(() -> health().level() == ModuleHealth.Level.DEGRADED);
+    assertEquals("looking up 1 of 1 names failed: no answer", health().message());
+    answers(WWW, "192.0.2.7");
+    awaitEnforced(WWW, "192.0.2.7");
     await(() -> health().level() == ModuleHealth.Level.OK);
   }
 

@@ -53,4 +53,14 @@ class ResolverFileTest {
     assertEquals(
         "0:0:0:0:0:0:0:1", new ResolverFile(file).get().getFirst().getAddress().getHostAddress());
   }
+
+  @Test
+  void shouldReadAFileThatChangesAgain() throws IOException {
+    final Path file = directory.resolve("resolv.conf");
+    final ResolverFile servers = new ResolverFile(file);
+    for (final String address : List.of("192.0.2.1", "192.0.2.2")) {
+      Files.writeString(file, "nameserver " + address);
+      assertEquals(address, servers.get().getFirst().getAddress().getHostAddress());
+    }
+  }
 }

@@ -7,7 +7,9 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -91,6 +93,59 @@ class DnsProxyEnforcementTest {
       client.send(question(WWW));
       answer(3);
       assertFalse(DnsQuestion.codeOf(client.receive()) != Rcode.NOERROR);
+    }
+  }
+
+  /** The server has another identity by then, with which no client may talk. */
+  private void denyTheServer() throws Exception {
+    rig.redirect.serverIdentity = 5;
+    rig.deniedServer = 5;
+    rig.proxy.enforce().get(10, TimeUnit.SECONDS);
+  }
+
+  @Test
+  void shouldJudgeAnAnswerByTheIdentitiesOfItsTime() throws Exception {
+    try (ProxyRig.Udp client = rig.new Udp()) {
+      client.send(question(WWW));
+      await(() -> answers.size() == 1);
+      denyTheServer();
+      answer(1);
+      assertEquals(Rcode.REFUSED, DnsQuestion.codeOf(client.receive()));
+    }
+  }
+
+  @Test
+  void shouldJudgeAConnectionByTheIdentitiesOfItsTime() throws Exception {
+    try (ProxyRig.Tcp client = rig.new Tcp()) {
+      client.send(question(WWW));
+      answer(1);
+      client.receive();
+      denyTheServer();
+      assertEquals(1, rig.count(DnsCounter.DENIED));
+      assertTrue(client.isEnded());
+    }
+  }
+
+  @Test
+  void shouldAnswerAChangeWhenTheConnectionsThatItDeniesHaveEnded() throws Exception {
+    try (ProxyRig.Tcp client = rig.new Tcp()) {
+      client.send(question(WWW));
+      answer(1);
+      client.receive();
+      final CountDownLatch isAwaited = new CountDownLatch(1);
+      rig.beforeJudging =
+          () -> {
+            try {
+              isAwaited.await();
+            } catch (InterruptedException e) {
+              throw new IllegalStateException(e);
+            }
+          };
+      rig.admits = false;
+      final CompletableFuture<Long> denied =
+          rig.proxy.enforce().thenApply(done -> rig.count(DnsCounter.DENIED));
+      isAwaited.countDown();
+      assertEquals(1, denied.get(10, TimeUnit.SECONDS));
     }
   }
 }

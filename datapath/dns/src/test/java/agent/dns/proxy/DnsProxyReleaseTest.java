@@ -145,6 +145,17 @@ class DnsProxyReleaseTest {
   }
 
   @Test
+  void shouldRefuseSuchANameAsTheOptionSays() throws Exception {
+    rig.enforced = CompletableFuture.failedFuture(new DeniedNameException());
+    rig.start(rig.context().deniedIsNameError(true));
+    try (ProxyRig.Udp client = rig.new Udp()) {
+      assertEquals(Rcode.NXDOMAIN, new Message(client.ask(question(WWW))).getRcode());
+    }
+    await(() -> rig.events.size() == 1);
+    assertEquals(Rcode.NXDOMAIN, rig.events.getFirst().responseCode());
+  }
+
+  @Test
   void shouldFollowAliasesAndTakeTheLeastTimeToLive() throws Exception {
     answers(
         """
@@ -193,6 +204,31 @@ class DnsProxyReleaseTest {
       assertEquals(Rcode.SERVFAIL, new Message(client.ask(question(WWW))).getRcode());
       assertEquals(1, rig.count(DnsCounter.UNENFORCED));
       assertEquals(1, rig.count(DnsCounter.CUT));
+    }
+  }
+
+  /** Clients also use the addresses that an answer has in addition. */
+  @Test
+  void shouldCutAnAdditionalAddressThatRulesDoNotUse() throws Exception {
+    final Name name = Name.fromString(WWW);
+    rig.server.script =
+        (question, reply) -> {
+          final String zone = WWW + " 60 IN A 192.0.2.7\n" + WWW + " 60 IN A 192.0.2.8\n";
+          final Message answer = new Message(ScriptedServer.answer(question, zone));
+          for (final String address : List.of("192.0.2.7", "192.0.2.8")) {
+            answer.addRecord(
+                Record.fromString(name, Type.A, DClass.IN, 60, address, Name.root),
+                Section.ADDITIONAL);
+          }
+          reply.send(answer.toWire());
+        };
+    rig.closed = Set.copyOf(addresses("192.0.2.8"));
+    rig.start();
+    try (ProxyRig.Udp client = rig.new Udp()) {
+      final Message answer = new Message(client.ask(question(WWW)));
+      assertEquals(
+          List.of("192.0.2.7"),
+          answer.getSection(Section.ADDITIONAL).stream().map(Record::rdataToString).toList());
     }
   }
 

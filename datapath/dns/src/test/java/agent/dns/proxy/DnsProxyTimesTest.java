@@ -150,24 +150,48 @@ class DnsProxyTimesTest {
   }
 
   private void assertRestsForThirtySecondsAfter(int code) throws Exception {
-    try (ServerSocketChannel port = ServerSocketChannel.open()) {
-      port.bind(new InetSocketAddress("127.0.0.1", 0));
-      parts.onThread(
-          () -> {
-            parts.connections.serve(port);
-            return null;
-          });
-      try (TcpPeer client = new TcpPeer((InetSocketAddress) port.getLocalAddress())) {
-        await(() -> parts.onThread(() -> parts.uses.all.connections) == 1);
-        pass(Duration.ofSeconds(20));
-        client.send(question(WWW));
-        assertEquals(code, DnsQuestion.codeOf(client.receive()));
-        pass(Duration.ofSeconds(30).minus(STEP));
-        assertEquals(1, parts.uses.all.connections);
-        pass(STEP);
-        assertEquals(0, parts.uses.all.connections);
-        assertTrue(client.isEnded());
-      }
+    try (ServerSocketChannel port = serve();
+        TcpPeer client = new TcpPeer((InetSocketAddress) port.getLocalAddress())) {
+      await(() -> parts.onThread(() -> parts.uses.all.connections) == 1);
+      pass(Duration.ofSeconds(20));
+      client.send(question(WWW));
+      assertEquals(code, DnsQuestion.codeOf(client.receive()));
+      pass(Duration.ofSeconds(30).minus(STEP));
+      assertEquals(1, parts.uses.all.connections);
+      pass(STEP);
+      assertEquals(0, parts.uses.all.connections);
+      assertTrue(client.isEnded());
+    }
+  }
+
+  /** Opens a port of the proxy over TCP. */
+  private ServerSocketChannel serve() throws IOException {
+    final ServerSocketChannel port = ServerSocketChannel.open();
+    port.bind(new InetSocketAddress("127.0.0.1", 0));
+    parts.onThread(
+        () -> {
+          parts.connections.serve(port);
+          return null;
+        });
+    return port;
+  }
+
+  /** It may ask again: the question that got no answer is not the reason to close. */
+  @Test
+  void shouldCloseAConnectionThirtySecondsAfterItsLastQuestionTimedOut() throws Exception {
+    parts.rig.server.script = (question, reply) -> {};
+    try (ServerSocketChannel port = serve();
+        TcpPeer client = new TcpPeer((InetSocketAddress) port.getLocalAddress())) {
+      await(() -> parts.onThread(() -> parts.uses.all.connections) == 1);
+      client.send(question(WWW));
+      await(() -> parts.exchanges.counted(DnsCounter.RECEIVED) == 1);
+      pass(Duration.ofSeconds(10));
+      assertEquals(1, parts.exchanges.counted(DnsCounter.TIMED_OUT));
+      pass(Duration.ofSeconds(30).minus(STEP));
+      assertEquals(1, parts.uses.all.connections);
+      pass(STEP);
+      assertEquals(0, parts.uses.all.connections);
+      assertTrue(client.isEnded());
     }
   }
 

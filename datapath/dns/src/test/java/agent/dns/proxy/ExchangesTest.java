@@ -182,6 +182,19 @@ class ExchangesTest {
     assertOutstanding(2);
   }
 
+  /** A denied question needs no room. */
+  @Test
+  void shouldRefuseADeniedNameAsSuchWhereThereIsNoRoom() throws Exception {
+    open(LONG, LONG, 1, 1);
+    ask();
+    parts.rig.denied.add("evil.example.com");
+    parts.exchanges.onMessage(client, question("evil.example.com."));
+    assertReplies(Rcode.REFUSED);
+    assertReported("evil.example.com. 5 DENIED [] 0");
+    assertEquals(1, counted(DnsCounter.DENIED));
+    assertEquals(0, counted(DnsCounter.ERROR));
+  }
+
   @Test
   void shouldRefuseAQuestionThatNoSocketTakes() throws Exception {
     open(Duration.ZERO, LONG);
@@ -320,6 +333,20 @@ class ExchangesTest {
     parts.rig.enforced = new CompletableFuture<>();
     final DnsExchange exchange = ask();
     parts.exchanges.onAnswer(exchange, answer(exchange, ZONE));
+    assertReplies();
+    parts.rig.enforced.complete(null);
+    assertReplies(Rcode.NOERROR);
+  }
+
+  /** A client may use its addresses without asking again over TCP. */
+  @Test
+  void shouldHoldATruncatedAnswerThatHasAddresses() throws Exception {
+    open(LONG, LONG);
+    parts.rig.enforced = new CompletableFuture<>();
+    final DnsExchange exchange = ask();
+    final byte[] answer = answer(exchange, ZONE);
+    answer[2] |= 2;
+    parts.exchanges.onAnswer(exchange, answer);
     assertReplies();
     parts.rig.enforced.complete(null);
     assertReplies(Rcode.NOERROR);

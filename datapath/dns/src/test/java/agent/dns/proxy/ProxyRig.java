@@ -54,6 +54,9 @@ final class ProxyRig implements AutoCloseable {
 
   volatile boolean admits = true;
 
+  /** Called before it is judged whether a connection may stay. */
+  volatile Runnable beforeJudging = () -> {};
+
   final Set<String> denied = ConcurrentHashMap.newKeySet();
   final List<Found> found = new CopyOnWriteArrayList<>();
   final List<DnsObserver.Event> events = new CopyOnWriteArrayList<>();
@@ -78,7 +81,8 @@ final class ProxyRig implements AutoCloseable {
 
     @Override
     public boolean admits(RedirectedFlow flow) {
-      return admits;
+      beforeJudging.run();
+      return admits && flow.serverIdentity() != deniedServer;
     }
 
     @Override

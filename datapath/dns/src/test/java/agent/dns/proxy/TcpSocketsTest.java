@@ -487,6 +487,21 @@ class TcpSocketsTest {
     assertEquals(parts.rig.redirect.joined, parts.rig.redirect.left);
   }
 
+  /** The address may have become another workload's while the flow was joined. */
+  @Test
+  void shouldNotConnectToAnEndpointThatItMayNotConnectToOnceItsFlowIsJoined() throws Exception {
+    parts.rig.redirect.serverEndpoint = 9;
+    parts.rig.redirect.join = new CompletableFuture<>();
+    serve();
+    final TcpPeer client = connect();
+    ask(client);
+    awaitCount(DnsCounter.RECEIVED, 1);
+    parts.rig.redirect.refusal = "127.0.0.1 is the address of another endpoint";
+    parts.rig.redirect.join.complete(null);
+    assertEquals(Rcode.SERVFAIL, DnsQuestion.codeOf(client.receive()));
+    assertEquals(parts.rig.redirect.joined, parts.rig.redirect.left);
+  }
+
   @Test
   void shouldNotConnectWhereItsClientHasGone() throws Exception {
     parts.rig.redirect.serverEndpoint = 9;
