@@ -15,6 +15,7 @@ import agent.endpoint.state.EndpointIdentifier;
 import agent.endpoint.state.EndpointOptions;
 import agent.endpoint.state.EndpointState;
 import agent.endpoint.state.MutableOption;
+import agent.policy.repository.PolicyState;
 import agent.policy.resolve.EnforcementMode;
 import agent.testkit.RecordedLog;
 import agent.types.OperationException;
@@ -359,5 +360,49 @@ class DaemonConfigurationTest {
       rig.importRules(allowIngress("app=web", "app=client", 81));
       assertFalse(log.take().isEmpty());
     }
+  }
+
+  @Test
+  void shouldTracePolicyAfterARestartWhereThatIsEnabled() throws Exception {
+    twoEndpoints();
+    change(Map.of("PolicyTracing", "Enabled"), null);
+    rig.restart();
+    try (RecordedLog log = RecordedLog.of(Class.forName("agent.policy.resolve.DecisionTrace"))) {
+      rig.importRules(allowIngress("app=web", "app=client", 80));
+      assertFalse(log.take().isEmpty());
+    }
+  }
+
+  /** That the change has ended is stored after the policy is enforced as wanted. */
+  @Test
+  void shouldEnforcePolicyAsBeforeWhereTheEndOfAChangeCannotBeStored() {
+    twoEndpoints();
+    rig.importRules(allowIngress("app=web", "app=client", 80));
+    final Set<PolicyEntry> before = Set.copyOf(rig.datapath.policies.get(1).values());
+    rig.store.onSaved = record -> rig.configuration.fails = true;
+    assertThrows(OperationException.class, () -> change(Map.of("Debug", "Enabled"), "never"));
+    assertEquals(EnforcementMode.DEFAULT, rig.conductor.policy().mode());
+    assertEquals(before, Set.copyOf(rig.datapath.policies.get(1).values()));
+  }
+
+  /** The endpoints that keep the policy of the previous run could not be built. */
+  @Test
+  void shouldRefuseAChangeWhileTheStoredRulesCannotBeRead() {
+    twoEndpoints();
+    rig.rules.save(new PolicyState(0, List.of(), List.of()));
+    rig.restart();
+    rig.datapath.calls.clear();
+    assertThrows(OperationException.class, () -> change(Map.of("Debug", "Enabled"), null));
+    assertEquals(List.of(), rig.datapath.calls);
+    assertEquals("Disabled", wanted().toMap().get("Debug"));
+    assertEquals("Disabled", rig.get("1").options().get("Debug"));
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"enabled", "ENABLED"})
+  void shouldTakeTheValueOfAnOptionInAnyCase(String value) {
+    change(Map.of("PolicyTracing", value, "Debug", value), null);
+    assertEquals("Enabled", wanted().toMap().get("PolicyTracing"));
+    assertEquals("Enabled", wanted().toMap().get("Debug"));
   }
 }

@@ -9,6 +9,7 @@ import agent.types.IpAddress;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.junit.jupiter.api.Test;
 
 /** The devices of the network are guarded as they come and go, and so are their addresses. */
@@ -145,5 +146,15 @@ class DeviceGuardTest {
     agent.advance(COMPARISON);
     assertEquals(refused + 1, guard.masqueraded.size());
     assertHealthy();
+  }
+
+  /** A device of the network keeps its reverse path filter, which a host side has not. */
+  @Test
+  void shouldSetTheParametersOfAGuardedDeviceAsThoseOfTheNetwork() {
+    start("ext0");
+    agent.node.changedParameters.put("ext0", List.of("net.ipv4.conf.ext0.rp_filter"));
+    agent.node.changedParameters.put("device ext0", List.of("net.ipv4.conf.ext0.forwarding"));
+    agent.advance(COMPARISON);
+    assertEquals(Set.of("ext0"), agent.node.changedParameters.keySet());
   }
 }

@@ -91,6 +91,14 @@ class EndpointChangeTest {
   }
 
   @Test
+  void shouldNotDisableADerivedLabelThatAUserLabelEquals() {
+    final EndpointLabels labels = agent.relabel("1", "app=web").labels();
+    assertEquals(List.of(), labels.disabled());
+    assertEquals(List.of("unspec:app=web"), labels.user());
+    assertEquals(List.of("unspec:app=web"), labels.securityRelevant());
+  }
+
+  @Test
   void shouldKeepTheIdentityWhereTheLabelsThatCountAreTheSame() {
     final int identity = agent.get("1").identity().id();
     final EndpointSnapshot after = agent.relabel("1", "pod-template-hash=5f7");
@@ -113,6 +121,11 @@ class EndpointChangeTest {
   @Test
   void shouldBeInitWithoutLabels() {
     assertEquals(5, agent.create("3", Requests.on("lxc3")).identity().id());
+    assertEquals(
+        List.of(3),
+        agent.conductor.endpoints().list(List.of("reserved:init")).stream()
+            .map(EndpointSnapshot::id)
+            .toList());
   }
 
   @Test

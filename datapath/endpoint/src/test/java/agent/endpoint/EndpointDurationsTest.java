@@ -11,7 +11,10 @@ import java.util.function.IntSupplier;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** Each duration of the context decides what it is for: all differ, and none is the default. */
+/**
+ * Each duration of the context decides what it is for: all that a test sets differ from the
+ * default.
+ */
 class EndpointDurationsTest {
   private final FakeRig agent = new FakeRig();
 
@@ -65,5 +68,12 @@ class EndpointDurationsTest {
               agent.node.routed.clear();
               return isAdded ? added.incrementAndGet() : added.get();
             }));
+  }
+
+  @Test
+  void shouldPauseForASecondAtFirstAndForAMinuteAtMostByDefault() {
+    final EndpointContext context = new EndpointContext();
+    assertEquals(Duration.ofSeconds(1), context.retryBase());
+    assertEquals(Duration.ofMinutes(1), context.retryMax());
   }
 }

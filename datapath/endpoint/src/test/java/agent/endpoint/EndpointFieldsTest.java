@@ -1,5 +1,6 @@
 package agent.endpoint;
 
+import static agent.endpoint.EndpointRig.assertRefused;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import agent.endpoint.request.AddressingRequest;
@@ -8,10 +9,13 @@ import agent.endpoint.request.EndpointRequest.RequestedPort;
 import agent.endpoint.state.DatapathConfiguration;
 import agent.endpoint.state.EndpointIdentifier;
 import agent.endpoint.state.EndpointSnapshot;
+import agent.types.Refusal;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** Each field of a request is in its place in the endpoint: no two of one type are equal. */
 class EndpointFieldsTest {
@@ -224,5 +228,30 @@ class EndpointFieldsTest {
     assertEquals(expected, after(new DatapathConfiguration(null, null, null, false, null, null)));
     expected.put("no-verification", true);
     assertEquals(expected, after(new DatapathConfiguration(true, null, null, null, null, null)));
+  }
+
+  @Test
+  void shouldShowTheInterfaceInTheContainerAmongItsNetworking() {
+    agent.now(agent.conductor.endpoints().create(EndpointIdentifier.parse("12"), CREATED));
+    assertEquals("device", agent.get("12").networking().containerInterfaceName());
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "container-id:other, container-id",
+    "container-name:other, container-name",
+    "cni-attachment-id:other:device, container-id",
+    "cni-attachment-id:container:other, container-interface-name",
+    "runtime-endpoint:other, runtime-endpoint-id",
+    "pod-name:other:pod, k8s-namespace",
+    "cep-name:namespace:other, k8s-pod-name",
+  })
+  void shouldRefuseAnIdentifierThatIsNotThatOfThePath(String path, String field) {
+    final EndpointIdentifier id = EndpointIdentifier.parse(path);
+    assertRefused(
+        Refusal.Kind.INVALID,
+        field,
+        () -> agent.now(agent.conductor.endpoints().create(id, CREATED)));
+    assertEquals(List.of(), agent.conductor.endpoints().list(List.of()));
   }
 }

@@ -21,6 +21,7 @@ import agent.endpoint.state.WorkloadDescription;
 import agent.ipam.AddressFamily;
 import agent.maps.layout.AggregationLevel;
 import agent.maps.layout.EndpointOption;
+import agent.testkit.RecordedLog;
 import agent.types.IpAddress;
 import agent.types.MacAddress;
 import agent.types.OperationException;
@@ -439,5 +440,16 @@ class EndpointLifecycleTest {
     assertEquals(Map.of(12, true), agent.translationsTraced);
     agent.delete("12");
     assertEquals(Map.of(12, false), agent.translationsTraced);
+  }
+
+  @Test
+  void shouldTraceThePresentPolicyOfAnEndpointOnceItsOptionAsksForIt() throws Exception {
+    agent.create("12", web());
+    try (RecordedLog log = RecordedLog.of(Class.forName("agent.policy.resolve.DecisionTrace"))) {
+      agent.configure("12", Map.of("Debug", "Enabled"));
+      assertEquals(List.of(), log.take());
+      agent.configure("12", Map.of("DebugPolicy", "Enabled"));
+      assertFalse(log.take().isEmpty());
+    }
   }
 }

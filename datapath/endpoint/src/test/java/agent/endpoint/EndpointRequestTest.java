@@ -351,6 +351,7 @@ class EndpointRequestTest {
     agent.advance(Duration.ofSeconds(10));
     assertRefused(Refusal.Kind.NOT_FOUND, "id", () -> agent.get("12"));
     assertEquals(List.of(), agent.store.load());
+    assertEquals(List.of(), agent.identities.inUse());
   }
 
   /** Addresses of another allocator are compared with those of endpoints and of the node. */

@@ -55,6 +55,9 @@ abstract class EndpointRig {
   /** Runs writes of rules. */
   Executor storingRules = Runnable::run;
 
+  /** Runs writes of leases. */
+  Executor storingLeases = Runnable::run;
+
   /** Resolves policies beside the conductor. */
   Executor resolving = Runnable::run;
 
@@ -106,7 +109,11 @@ abstract class EndpointRig {
                                 AddressPool.DEFAULT,
                                 List.of(addressing.ipv4().range(), addressing.ipv6().range())))
                         .gateways(addressing.ipv4().gateway(), addressing.ipv6().gateway())
-                        .store(leases))
+                        .store(leases)
+                        .storing(
+                            write ->
+                                CompletableFuture.runAsync(
+                                    write, work -> storingLeases.execute(work))))
                 .conclude());
     policy =
         PolicyEngine.open(
@@ -145,6 +152,14 @@ abstract class EndpointRig {
     } catch (CompletionException failure) {
       throw failure.getCause() instanceof RuntimeException cause ? cause : failure;
     }
+  }
+
+  /** Fills the queue of the conductor: until it runs, it refuses every further command. */
+  final void fillQueue() {
+    CompletableFuture<Void> last;
+    do {
+      last = conductor.agent().run(() -> {});
+    } while (!last.isCompletedExceptionally());
   }
 
   /** Runs the conductor until it has no work. */

@@ -134,6 +134,8 @@ class EndpointStateTest {
     assertEquals(3, status.failureCount());
     assertEquals(1, status.successCount());
     assertEquals("three", status.lastFailureMessage());
+    assertEquals(NOW.plusSeconds(3), status.lastFailure());
+    assertEquals(NOW.plusSeconds(2), status.lastSuccess());
     assertEquals(1, controller.consecutiveFailures());
     assertEquals(status.uuid(), controller.status().uuid());
   }
@@ -329,6 +331,16 @@ class EndpointStateTest {
     assertSame(endpoint, registry.findByAddress(IpAddress.parse("10.5.0.9")));
     assertSame(endpoint, registry.findByAddress(IpAddress.parse("f00d::5:0:9")));
     assertNull(registry.findByAddress(IpAddress.parse("10.5.0.10")));
+  }
+
+  /** What was encoded before shows an endpoint that is gone. */
+  @Test
+  void shouldCountARemovalAsAChange() {
+    final Endpoint endpoint = endpoint(12);
+    registry.add(endpoint);
+    final long before = registry.version();
+    registry.remove(endpoint);
+    assertTrue(registry.version() > before);
   }
 
   @Test

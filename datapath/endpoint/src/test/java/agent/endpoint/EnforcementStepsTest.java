@@ -190,4 +190,32 @@ class EnforcementStepsTest {
     agent.now(enforcing("always"));
     assertEquals(List.of(), open());
   }
+
+  @Test
+  void shouldMakeTheChangesThatWaitForACommitThatFails() {
+    agent.mapCapacity = 16;
+    agent.restart();
+    createEndpoints(2);
+    agent.create("3", Requests.on("lxc3").labels("app=narrow"));
+    agent.now(enforcing("never"));
+    final RuleSpec[] many = new RuleSpec[20];
+    for (int i = 0; i < many.length; i++) {
+      many[i] = allowIngress("app=narrow", "app=web", 80 + 2 * i);
+    }
+    agent.importRules(many);
+    final Deque<Runnable> waiting = new ArrayDeque<>();
+    agent.resolving = waiting::add;
+    final CompletableFuture<Void> set = enforcing("default");
+    agent.run();
+    final CompletableFuture<List<String>> deleted =
+        agent.conductor.endpoints().delete(EndpointIdentifier.local(2));
+    agent.run();
+    assertFalse(set.isDone() || deleted.isDone());
+    while (!waiting.isEmpty()) {
+      waiting.poll().run();
+      agent.run();
+    }
+    assertThrows(OperationException.class, () -> agent.now(set));
+    assertEquals(List.of(), agent.now(deleted));
+  }
 }

@@ -24,6 +24,7 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
@@ -52,6 +53,9 @@ final class FakeDatapath implements EndpointAttachmentProxy, PolicyMapProxy, Ipc
 
   final Set<Integer> remembered = new TreeSet<>();
   boolean hasLinks = true;
+
+  /** Why the proxies do not start; null where they do. */
+  String unserved;
 
   /** What happens where proxies are to obey what is written. */
   Runnable onEnforced = () -> {};
@@ -159,6 +163,11 @@ final class FakeDatapath implements EndpointAttachmentProxy, PolicyMapProxy, Ipc
   @Override
   public CompletableFuture<Void> startProxies(Set<RedirectKind> kinds) {
     return kinds.isEmpty() ? CompletableFuture.completedFuture(null) : done("proxies", null);
+  }
+
+  @Override
+  public Optional<String> unserved(Set<RedirectKind> proxies) {
+    return proxies.isEmpty() ? Optional.empty() : Optional.ofNullable(unserved);
   }
 
   @Override

@@ -70,7 +70,10 @@ final class FakeNode {
   /** The addresses with which they were compared last. */
   Set<IpAddress> comparedAddresses = Set.of();
 
-  /** Parameters that another program has changed; the key of those of the node is empty. */
+  /**
+   * Parameters that another program has changed, by the interface of a workload, or by {@code
+   * device} and the name of a device of the network; the key of those of the node is empty.
+   */
   final Map<String, List<String>> changedParameters = new TreeMap<>();
 
   /** The MTU of interfaces to which another program has given another one. */
@@ -226,10 +229,19 @@ final class FakeNode {
 
         @Override
         public List<String> keep(String interfaceName) {
+          return kept(interfaceName);
+        }
+
+        @Override
+        public List<String> keepDevice(String deviceName) {
+          return kept("device " + deviceName);
+        }
+
+        private List<String> kept(String key) {
           if (parameterFailure != null) {
             throw new OperationException(parameterFailure);
           }
-          final List<String> changed = changedParameters.remove(interfaceName);
+          final List<String> changed = changedParameters.remove(key);
           return changed == null ? List.of() : changed;
         }
 

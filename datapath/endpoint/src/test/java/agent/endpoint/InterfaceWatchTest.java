@@ -460,4 +460,21 @@ class InterfaceWatchTest {
     agent.advance(COMPARISON);
     assertFalse(agent.datapath.attached.containsKey(1));
   }
+
+  /** Its event is the only one: what is not marked waits for the next comparison. */
+  @Test
+  void shouldFollowAnotherAddressOfAnEndpointWhosePolicyIsBeingWritten() {
+    agent.datapath.holds = "applied"::equals;
+    agent.importing(TestRules.allowIngress("app=web", "app=client", 80));
+    agent.run();
+    assertEquals(EndpointState.REGENERATING, agent.get("1").state());
+    readdress("02:00:00:00:00:77");
+    agent.advance(PAUSE);
+    agent.datapath.holds = call -> false;
+    agent.datapath.answerHeld();
+    agent.advance(PAUSE);
+    agent.advance(PAUSE);
+    assertOk();
+    assertEquals("02:00:00:00:00:77", agent.datapath.attached.get(1).hostMac().toString());
+  }
 }

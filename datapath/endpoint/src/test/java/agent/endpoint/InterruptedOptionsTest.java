@@ -429,4 +429,41 @@ class InterruptedOptionsTest {
     restart();
     assertEquals(all("Maximum", ENDPOINTS), values(LEVEL));
   }
+
+  /** Its wiring asks for a value of its own, which the next run would replace otherwise. */
+  @Test
+  void shouldKeepTheWiringOfAnEndpointThatFollowsAChangeOfAll() {
+    createEndpoints();
+    rig.datapath.holds = call -> call.equals("attach " + ENDPOINTS);
+    final CompletableFuture<Void> set = setOnAll(VERIFICATION, "Disabled");
+    rig.run();
+    final CompletableFuture<EndpointSnapshot> own =
+        rig.conductor
+            .endpoints()
+            .modify(
+                EndpointIdentifier.local(1),
+                Requests.request()
+                    .state("ready")
+                    .wired(new DatapathConfiguration(false, null, null, null, null, null))
+                    .later()
+                    .build());
+    rig.run();
+    assertFalse(own.isDone(), "it follows the change of all");
+    rig.datapath.holds = call -> false;
+    rig.datapath.answerHeld();
+    rig.now(set);
+    rig.now(own);
+    restart();
+    assertEquals(with(all("Disabled", ENDPOINTS), 1, "Enabled"), values(VERIFICATION));
+  }
+
+  @Test
+  void shouldLeaveOutAnOptionThatWasBeingSetAndThatThisReleaseDoesNotKnow() {
+    createEndpoints();
+    rig.configuration.saved = List.of(new ChangedValue("Unheard", "Enabled", "Disabled", true));
+    restart();
+    assertEquals(EndpointState.READY, rig.get("1").state());
+    assertEquals(former(), values(LEVEL));
+    assertEquals(List.of(), rig.configuration.saved);
+  }
 }

@@ -1,11 +1,13 @@
 package agent.endpoint;
 
+import static agent.endpoint.TestRules.allowEgressToPort;
 import static agent.endpoint.TestRules.allowIngress;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.endpoint.request.EndpointRequest.RequestedPort;
 import agent.endpoint.state.EndpointIdentifier;
 import agent.endpoint.state.EndpointSnapshot;
 import agent.endpoint.state.EndpointState;
@@ -22,6 +24,7 @@ import org.junit.jupiter.api.Test;
 
 /** Tests endpoints whose identities arrive after the request. */
 class LateIdentityTest {
+  private static final IpAddress WEB = IpAddress.parse("10.5.0.9");
   private static final IpAddress CLIENT = IpAddress.parse("10.5.0.10");
 
   private final DelayedIdentityAllocator store = new DelayedIdentityAllocator();
@@ -189,5 +192,28 @@ class LateIdentityTest {
   private boolean knows(int identity) {
     return agent.datapath.policies.get(1).keySet().stream()
         .anyMatch(key -> key.identity() == identity);
+  }
+
+  /** The rules that name a port mean the same for its peers before and after. */
+  @Test
+  void shouldKnowTheNamedPortsAfterARestartBeforeTheIdentityArrives() {
+    ask("1", client().onInterface("lxc1"));
+    ask("2", web().onInterface("lxc2").namedPorts(new RequestedPort("http", 8080, "TCP")));
+    arrive();
+    agent.importRules(allowEgressToPort("app=client", "app=web", "http"));
+    assertTrue(clientReachesWeb(8080));
+    agent.restart();
+    store.runNext();
+    agent.run();
+    assertEquals(EndpointState.READY, agent.get("1").state());
+    assertEquals(EndpointState.WAITING_FOR_IDENTITY, agent.get("2").state());
+    assertTrue(clientReachesWeb(8080));
+    assertFalse(clientReachesWeb(8081));
+    arrive();
+    assertTrue(clientReachesWeb(8080));
+  }
+
+  private boolean clientReachesWeb(int port) {
+    return agent.datapath.allows(1, PolicyDirection.EGRESS, WEB, 6, port);
   }
 }

@@ -175,4 +175,17 @@ class NamedPortRequestTest {
             .toArray(RequestedPort[]::new);
     assertEquals(256, agent.create("1", server().namedPorts(most)).namedPorts().size());
   }
+
+  /** Ports that a request names in another order are no change. */
+  @Test
+  void shouldListThePortsOfOneNameByTheirProtocols() {
+    final RequestedPort tcp = port("dns", 53, "TCP");
+    final RequestedPort udp = port("dns", 53, "UDP");
+    final List<NamedPort> both =
+        List.of(new NamedPort("dns", 53, "TCP"), new NamedPort("dns", 53, "UDP"));
+    assertEquals(both, agent.create("1", server().namedPorts(udp, tcp)).namedPorts());
+    agent.datapath.calls.clear();
+    assertEquals(both, agent.modify("1", patch().namedPorts(tcp, udp)).namedPorts());
+    assertEquals(List.of(), agent.datapath.calls);
+  }
 }

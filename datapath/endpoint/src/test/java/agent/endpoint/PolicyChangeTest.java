@@ -549,4 +549,30 @@ class PolicyChangeTest {
     agent.now(changed);
     assertEquals(EndpointState.READY, agent.get("1").state());
   }
+
+  @Test
+  void shouldNotChangeTheStateOfAnEndpointWhoseOperationWaitsForItsUpdate() {
+    agent.importRules(allowIngress("app=client", "app=late", 80));
+    agent.datapath.holds = "applied"::equals;
+    agent.importing(allowIngress("app=web", "app=client", 80));
+    agent.run();
+    final var created = Requests.on("lxc7").ipv4("10.5.0.77").labels("app=late").later().build();
+    agent.conductor.endpoints().create(EndpointIdentifier.local(7), created);
+    agent.run();
+    final int entries = agent.get("2").log().size();
+    final CompletableFuture<EndpointSnapshot> changed =
+        agent
+            .conductor
+            .endpoints()
+            .modify(
+                EndpointIdentifier.local(2),
+                Requests.request().state("ready").containerName("other").later().build());
+    agent.run();
+    assertFalse(changed.isDone(), "it waits for the update behind the one that is written");
+    agent.datapath.holds = call -> false;
+    agent.datapath.answerHeld();
+    agent.now(changed);
+    assertEquals(EndpointState.READY, agent.get("7").state());
+    assertEquals(entries, agent.get("2").log().size());
+  }
 }

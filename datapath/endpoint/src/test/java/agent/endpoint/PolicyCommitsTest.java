@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.endpoint.state.EndpointIdentifier;
 import agent.endpoint.state.EndpointState;
 import agent.maps.layout.PolicyDirection;
 import agent.policy.PolicyChange;
@@ -35,6 +36,9 @@ class PolicyCommitsTest {
   private static final IpAddress CLIENT = IpAddress.parse("10.5.0.10");
 
   private static final int CHANGES_OF_ANOTHER = 5_000;
+
+  /** So many operations on endpoints run at a time. */
+  private static final int OPERATIONS = 8;
 
   private final FakeRig agent = new FakeRig();
   private final List<CompletableFuture<PolicySnapshot>> answers = new ArrayList<>();
@@ -262,5 +266,52 @@ class PolicyCommitsTest {
                     .forEach(one -> states.add(one.state())));
     answerAll();
     assertEquals(List.of(EndpointState.READY, EndpointState.READY), states);
+  }
+
+  @Test
+  void shouldRefuseAChangeThatTheConductorCannotTakeAndCommitTheNext() throws Exception {
+    agent.fillQueue();
+    change(rule(0));
+    final Refusal refusal = (Refusal) answers.getFirst().exceptionNow();
+    assertEquals(Refusal.Kind.UNAVAILABLE, refusal.kind());
+    agent.run();
+    change(rule(1));
+    answerAll();
+    assertFalse(webLetsIn(80));
+    assertTrue(webLetsIn(81));
+  }
+
+  /** Who has the answer finds its own change among the events. */
+  @Test
+  void shouldTellACommitBeforeItsChangesAreAnswered() throws InterruptedException {
+    final List<CommittedRules> committed = new ArrayList<>();
+    change(rule(0));
+    answers.getFirst().thenRun(() -> committed.addAll(agent.committed));
+    answerAll();
+    assertEquals(1, committed.size());
+  }
+
+  /** Its build waits for its deletion, which waits for a place among the operations. */
+  @Test
+  void shouldGiveTheStoredRulesUpWhereAnEndpointIsDeletedBeforeItsBuild() throws Exception {
+    agent.rules.save(new PolicyState(0, List.of(), List.of()));
+    agent.restart();
+    agent.datapath.holds = call -> call.startsWith("close");
+    for (int i = 3; i < 3 + OPERATIONS; i++) {
+      agent.node.hasDevice("wl" + i, 200 + i);
+      final var request = Requests.on("wl" + i).labels("app=new").later().build();
+      agent.conductor.endpoints().create(EndpointIdentifier.local(i), request);
+    }
+    agent.run();
+    final CompletableFuture<List<String>> deleted =
+        agent.conductor.endpoints().delete(EndpointIdentifier.local(2));
+    answers.add(agent.conductor.policy().change(PolicyChange.delete(List.of())));
+    agent.run();
+    assertFalse(deleted.isDone());
+    agent.datapath.holds = call -> false;
+    agent.datapath.answerHeld();
+    answerAll();
+    assertEquals(List.of(), agent.now(deleted));
+    assertEquals(0, answers.getFirst().join().rules().size());
   }
 }

@@ -2,12 +2,15 @@ package agent.endpoint;
 
 import static agent.endpoint.TestRules.allowIngress;
 import static agent.endpoint.TestRules.allowRequests;
+import static agent.endpoint.TestRules.allowRequestsToName;
 import static agent.endpoint.TestRules.named;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import agent.endpoint.restore.RestoreReport;
 import agent.types.IpAddress;
+import agent.types.OperationException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -21,6 +24,8 @@ import org.junit.jupiter.api.Test;
  */
 class ProxyOrderTest {
   private static final IpAddress CLIENT = IpAddress.parse("10.5.0.10");
+  private static final IpAddress OUTSIDE = IpAddress.parse("198.51.100.7");
+  private static final String CIDR = "10.64.0.0/16";
   private static final int WORLD = 9;
 
   private final FakeRig agent = new FakeRig();
@@ -116,5 +121,27 @@ class ProxyOrderTest {
   void shouldJudgeNoOpenFlowsWhereTheIdentityStays() {
     agent.configure("2", Map.of("DropNotification", "Disabled"));
     assertEquals(List.of(), judged);
+  }
+
+  @Test
+  void shouldRefuseARuleWhoseProxyDoesNotStart() {
+    agent.datapath.unserved = "proxy: bind: EADDRINUSE";
+    final String message =
+        assertThrows(
+                OperationException.class,
+                () -> agent.importRules(named("next", allowRequests("app=client", CIDR, 81))))
+            .getMessage();
+    assertEquals("proxy: bind: EADDRINUSE; the rules are as before", message);
+  }
+
+  /** Only the entries of the identity that its addresses get send flows to the proxy. */
+  @Test
+  void shouldStartTheProxyOfANameBeforeItsFirstAddressIsWritten() {
+    agent.importRules(named("name", allowRequestsToName("app=client", "example.org", 81)));
+    agent.datapath.calls.clear();
+    agent.now(agent.conductor.policy().names(Map.of("example.org.", List.of(OUTSIDE))));
+    assertEquals(
+        List.of("proxies", "apply 2 +1 -0 unused", "ipcache +[198.51.100.7/32]"),
+        agent.datapath.calls);
   }
 }

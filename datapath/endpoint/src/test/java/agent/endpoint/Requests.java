@@ -23,6 +23,7 @@ final class Requests {
   private String podName;
   private List<String> labels;
   private Boolean policyEnabled;
+  private int pid = 4711;
   private List<RequestedPort> namedPorts;
   private Boolean sync;
 
@@ -118,6 +119,11 @@ final class Requests {
     return this;
   }
 
+  Requests pid(int value) {
+    pid = value;
+    return this;
+  }
+
   Requests policyEnabled(boolean value) {
     policyEnabled = value;
     return this;
@@ -155,7 +161,7 @@ final class Requests {
         null,
         labels,
         "4026532000",
-        4711,
+        pid,
         policyEnabled,
         "{\"a\":1}",
         namedPorts,

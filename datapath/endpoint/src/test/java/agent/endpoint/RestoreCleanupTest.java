@@ -12,6 +12,7 @@ import agent.endpoint.state.DatapathConfiguration;
 import agent.endpoint.state.EndpointHealth.HealthLevel;
 import agent.endpoint.state.EndpointIdentifier;
 import agent.endpoint.state.EndpointState;
+import agent.ipam.Lease;
 import agent.ipam.LeaseStore;
 import agent.node.WorkloadRoutes.WorkloadRoute;
 import agent.types.IpAddress;
@@ -354,5 +355,56 @@ class RestoreCleanupTest {
     assertFailed(agent::restart);
     agent.datapath.fails = call -> false;
     assertEquals(0, agent.deleteRules().rules().size());
+  }
+
+  /** Policy for other labels must not become that of one of them. */
+  @Test
+  void shouldKeepTheIdentityOfEachEndpointWithADamagedRecord() {
+    final int web = agent.get("1").identity().id();
+    final int client = agent.get("2").identity().id();
+    agent.store.remove(1);
+    agent.store.remove(2);
+    agent.damagedAtLoad = Map.of(1, "checksum differs", 2, "checksum differs");
+    agent.restart();
+    assertEquals(List.of(), agent.report.errors());
+    assertTrue(agent.identities.find(web).isPresent());
+    assertTrue(agent.identities.find(client).isPresent());
+  }
+
+  @Test
+  void shouldKeepBothAddressesOfAnEndpointWithADamagedRecord() {
+    final IpAddress ipv4 = IpAddress.parse("10.5.0.33");
+    final IpAddress ipv6 = IpAddress.parse("f00d::5:0:33");
+    agent.create("3", Requests.on("lxc3").ipv4(ipv4.toString()).ipv6(ipv6.toString()));
+    damage(3);
+    agent.restart();
+    assertEquals(ipv4, agent.get("3").networking().addressing().ipv4());
+    assertEquals(ipv6, agent.get("3").networking().addressing().ipv6());
+    assertTrue(agent.datapath.ipcache.containsKey(Prefix.of(ipv4)));
+    assertTrue(agent.datapath.ipcache.containsKey(Prefix.of(ipv6)));
+  }
+
+  @Test
+  void shouldNotReleaseTheAddressesOfAnEndpointThatIsBeingStored() {
+    agent.datapath.holds = "ipcache read"::equals;
+    final CompletableFuture<RestoreReport> restored = agent.beginRestart();
+    agent.run();
+    final Deque<Runnable> writes = new ArrayDeque<>();
+    agent.storing = writes::add;
+    final CompletableFuture<?> created =
+        agent
+            .conductor
+            .endpoints()
+            .create(EndpointIdentifier.local(3), Requests.on("lxc3").labels("app=new").build());
+    agent.run();
+    final List<Lease> leases = agent.ipam.leases();
+    assertEquals(2, leases.stream().filter(lease -> lease.endpointId() == 3).count());
+    agent.datapath.holds = call -> false;
+    agent.datapath.answerHeld();
+    agent.now(restored);
+    assertEquals(leases, agent.ipam.leases());
+    agent.storing = Runnable::run;
+    writes.forEach(Runnable::run);
+    agent.now(created);
   }
 }

@@ -226,4 +226,17 @@ class RestoreOrderTest {
     agent.run();
     assertTrue(again.isDone());
   }
+
+  /** The maps are prepared, which is all that repairs need. */
+  @Test
+  void shouldWatchTheNodeWhileAnEndpointIsRestored() {
+    final CompletableFuture<RestoreReport> restored = startHolding("attach 2");
+    agent.advance(Duration.ofSeconds(1));
+    assertTrue(agent.node.isSubscribed);
+    agent.node.present.remove("lxc1");
+    agent.node.events.add(handler -> handler.onDeviceRemoved(101, "lxc1"));
+    agent.run();
+    assertFalse(agent.datapath.attached.containsKey(1));
+    answer(restored);
+  }
 }

@@ -7,7 +7,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.maps.layout.PolicyDirection;
 import agent.types.IpAddress;
+import agent.types.Refusal;
 import agent.types.ServiceName;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -106,5 +108,37 @@ class ServicePeerChangeTest {
     agent.now(back(CART));
     assertTrue(webReaches(SECOND));
     assertFalse(webReaches(FIRST));
+  }
+
+  @Test
+  void shouldTakeAChangeAfterOneThatTheConductorRefused() {
+    agent.fillQueue();
+    final Refusal refusal = (Refusal) back(CART, FIRST).exceptionNow();
+    assertEquals(Refusal.Kind.UNAVAILABLE, refusal.kind());
+    agent.run();
+    agent.now(back(CART, SECOND));
+    assertTrue(webReaches(SECOND));
+  }
+
+  /** No policy map changes: the identity of the backends stays. */
+  @Test
+  void shouldJudgeOpenFlowsToABackendThatTheServiceHasLost() {
+    agent.now(back(CART, FIRST, SECOND));
+    final List<Boolean> judged = new ArrayList<>();
+    agent.datapath.onEnforced = () -> judged.add(webReaches(SECOND));
+    agent.now(back(CART, FIRST));
+    assertEquals(List.of(false), judged);
+  }
+
+  @Test
+  void shouldNotAnswerBeforeTheKernelHasTheAddressOfABackend() {
+    agent.now(back(CART, FIRST));
+    agent.datapath.holds = call -> call.startsWith("ipcache +");
+    final CompletableFuture<Void> answer = back(CART, FIRST, SECOND);
+    agent.run();
+    assertFalse(answer.isDone());
+    assertEquals(1, agent.datapath.answerHeld());
+    agent.run();
+    assertTrue(answer.isDone());
   }
 }

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.endpoint.state.EndpointIdentifier;
+import agent.endpoint.state.EndpointRecord;
 import agent.endpoint.state.EndpointSnapshot;
 import agent.types.IpAddress;
 import agent.types.OperationException;
@@ -214,5 +215,60 @@ class StoredBesideTest {
     runWrites();
     assertTrue(change.exceptionNow() instanceof OperationException);
     assertEquals("Disabled", agent.conductor.configuration().wanted().toMap().get("Debug"));
+  }
+
+  /** Where they are not stored, others get them. */
+  @Test
+  void shouldEnterAnEndpointWhenTheLeasesOfItsAddressesAreStored() {
+    final Deque<Runnable> leases = new ArrayDeque<>();
+    agent.storingLeases = leases::add;
+    final CompletableFuture<EndpointSnapshot> answer = creating("12", web().ipv4(null));
+    runWrites();
+    assertFalse(answer.isDone());
+    assertEquals(List.of(), agent.conductor.endpoints().list(List.of()));
+    assertEquals(List.of(), agent.datapath.calls);
+    agent.storingLeases = Runnable::run;
+    leases.remove().run();
+    assertEquals(12, agent.now(answer).id());
+    assertEquals(2, agent.ipam.leases().size());
+  }
+
+  /** The conductor's thread alone changes what the endpoints have, however fast the disk is. */
+  @Test
+  void shouldGoOnWithAChangeOfTheConfigurationOnTheConductor() {
+    final CompletableFuture<Void> change =
+        agent.conductor.configuration().change(Map.of("Debug", "Enabled"), null);
+    agent.run();
+    writes.remove().run();
+    assertEquals("Disabled", agent.conductor.configuration().wanted().toMap().get("Debug"));
+    agent.run();
+    assertEquals("Enabled", agent.conductor.configuration().wanted().toMap().get("Debug"));
+    runWrites();
+    agent.now(change);
+  }
+
+  /** The operation stores a record that has the former address. */
+  @Test
+  void shouldFollowAnotherHostAddressAfterAChangeThatIsBeingStored() {
+    created("12", web());
+    final CompletableFuture<EndpointSnapshot> answer =
+        agent
+            .conductor
+            .endpoints()
+            .modify(
+                EndpointIdentifier.parse("12"), Requests.request().containerName("new").build());
+    agent.run();
+    agent.node.hasDeviceWithMac("lxc1", 101, "02:00:00:00:00:77");
+    agent.node.events.add(handler -> handler.onDevice(agent.node.present.get("lxc1")));
+    agent.advance(Duration.ofSeconds(1));
+    assertEquals(1, writes.size());
+    runWrites();
+    agent.now(answer);
+    agent.advance(Duration.ofSeconds(6));
+    runWrites();
+    final EndpointRecord stored = agent.store.load().getFirst();
+    assertEquals("02:00:00:00:00:77", stored.device().hostMac().toString());
+    assertEquals("new", stored.externalIdentifiers().containerName());
+    assertEquals("02:00:00:00:00:77", agent.datapath.attached.get(12).hostMac().toString());
   }
 }

@@ -32,22 +32,25 @@ final class TestRules {
 
   /** Returns a rule that allows addresses of a CIDR to send GET requests to endpoints. */
   static RuleSpec allowRequests(String to, String cidr, int port) {
+    final PeerRuleSpec peer =
+        new PeerRuleSpec(
+            null, null, List.of(cidr), null, null, getRequests(port), null, null, null, null);
+    return rule(to, List.of(peer), null);
+  }
+
+  /** Returns a rule that allows endpoints to send GET requests to the addresses of a name. */
+  static RuleSpec allowRequestsToName(String from, String name, int port) {
+    final List<FqdnSpec> names = List.of(new FqdnSpec(name, null));
+    final PeerRuleSpec peer =
+        new PeerRuleSpec(null, null, null, null, null, getRequests(port), null, null, names, null);
+    return new RuleSpec(selector(from), null, List.of(peer), null, null, null, null);
+  }
+
+  private static List<PortRuleSpec> getRequests(int port) {
     final RequestRuleSpec get =
         new RequestRuleSpec(List.of(new HttpSpec("GET", null, null, null, null)), null);
     final PortSpec tcp = new PortSpec(Integer.toString(port), null, "TCP");
-    final PeerRuleSpec peer =
-        new PeerRuleSpec(
-            null,
-            null,
-            List.of(cidr),
-            null,
-            null,
-            List.of(new PortRuleSpec(List.of(tcp), null, get)),
-            null,
-            null,
-            null,
-            null);
-    return rule(to, List.of(peer), null);
+    return List.of(new PortRuleSpec(List.of(tcp), null, get));
   }
 
   /** Returns a rule with 9000 ports: a policy map holds it for one identity, and not for two. */
@@ -79,6 +82,24 @@ final class TestRules {
   static RuleSpec allowEgressTo(String from, String entity) {
     final PeerRuleSpec egress =
         new PeerRuleSpec(null, null, null, null, List.of(entity), null, null, null, null, null);
+    return new RuleSpec(selector(from), null, List.of(egress), null, null, null, null);
+  }
+
+  /** Returns a rule that allows endpoints to send to a named TCP port of other endpoints. */
+  static RuleSpec allowEgressToPort(String from, String to, String port) {
+    final PortSpec named = new PortSpec(port, null, "TCP");
+    final PeerRuleSpec egress =
+        new PeerRuleSpec(
+            List.of(selector(to)),
+            null,
+            null,
+            null,
+            null,
+            List.of(new PortRuleSpec(List.of(named), null)),
+            null,
+            null,
+            null,
+            null);
     return new RuleSpec(selector(from), null, List.of(egress), null, null, null, null);
   }
 

@@ -87,6 +87,7 @@ class UndoneChangeTest {
                           .state("ready")
                           .mac("02:00:00:00:00:bb")
                           .containerName("other")
+                          .pid(4712)
                           .labels("app=other")
                           .sync())),
           new Patch("interface", rig -> rig.modify("2", Requests.on("lxc4").state("ready"))));
@@ -305,6 +306,19 @@ class UndoneChangeTest {
         OperationException.class,
         () -> rig.modify("2", Requests.request().state("ready").mac("02:00:00:00:00:bb").sync()));
     assertEquals(1, attempts.get());
+    assertEquals(List.of(), saved);
+  }
+
+  @Test
+  void shouldStoreNothingOfASynchronousChangeWhoseRouteCannotBeAdded() {
+    final FakeRig rig = new FakeRig();
+    rig.create("2", Requests.on("lxc2").ipv4("10.5.0.10"));
+    final List<EndpointRecord> saved = new ArrayList<>();
+    rig.store.onSaved = saved::add;
+    rig.node.routesFail = true;
+    assertThrows(
+        OperationException.class,
+        () -> rig.modify("2", Requests.request().state("ready").mac("02:00:00:00:00:bb").sync()));
     assertEquals(List.of(), saved);
   }
 }

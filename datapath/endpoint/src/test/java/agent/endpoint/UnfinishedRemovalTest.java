@@ -215,4 +215,24 @@ class UnfinishedRemovalTest {
     assertEquals(EndpointState.READY, agent.get("12").state());
     assertFalse(agent.datapath.closed.containsKey(40));
   }
+
+  /** What the kernel no longer holds of its programs is no reason to leave its interface up. */
+  @Test
+  void shouldSetTheInterfaceDownWhoseProgramsAnotherProgramDetached() {
+    agent.datapath.hasLinks = false;
+    assertEquals(List.of(), agent.delete("12"));
+    assertTrue(agent.node.down.contains("lxc1"));
+    assertGone();
+  }
+
+  @Test
+  void shouldFinishAtTheStartWhereTheStoreCanBeWrittenAgain() {
+    fail("store");
+    agent.delete("12");
+    heal();
+    agent.datapath.calls.clear();
+    agent.restart();
+    assertGone();
+    assertFalse(agent.datapath.calls.contains("ipcache +[10.5.0.9/32]"), "not for a moment");
+  }
 }

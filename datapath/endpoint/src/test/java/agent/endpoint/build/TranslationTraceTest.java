@@ -63,6 +63,23 @@ class TranslationTraceTest {
   }
 
   @Test
+  void shouldLogTheAddressesOfAnIpv6Flow() {
+    final long network = 0x20010db8L << 32;
+    trace.enable(300, true);
+    trace.onTranslation(
+        event(300, 7)
+            .family(6)
+            .sourceAddress(network, 5)
+            .frontendAddress(network, 1)
+            .backendAddress(network, 9));
+    assertEquals(
+        List.of(
+            "balancing trace: endpoint 300: service 7, protocol 6, from 2001:db8::5 port 4000"
+                + " by 2001:db8::1 port 80 to 2001:db8::9 port 8080"),
+        lines);
+  }
+
+  @Test
   void shouldLogTheTranslationsOfTheEndpointAndOfNoOther() {
     trace.enable(300, true);
     trace.onTranslation(event(301, 7));

@@ -176,4 +176,11 @@ class AddressClaimsTest {
         assertThrows(Refusal.class, () -> AddressClaims.checkSame(before, named));
     assertEquals(field, refusal.field());
   }
+
+  @Test
+  void shouldReadAnEmptyFieldAsAbsent() {
+    assertEquals(
+        new EndpointAddressing(null, null, null, null, null, null),
+        AddressClaims.read(new AddressingRequest("", "", "", "", "", "")));
+  }
 }
