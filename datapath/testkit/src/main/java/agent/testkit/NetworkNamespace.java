@@ -18,6 +18,7 @@ import java.util.concurrent.atomic.AtomicInteger;
  * interfaces.
  */
 public final class NetworkNamespace implements AutoCloseable {
+  private static final int MOST_TRIES = 100;
   private static final AtomicInteger SERIAL = new AtomicInteger();
   private static final int LONGEST_MINUTES = 5;
 
@@ -144,6 +145,23 @@ public final class NetworkNamespace implements AutoCloseable {
   /** Runs a command in the namespace that must succeed, and returns its output. */
   public String exec(String... command) {
     return call(() -> Commands.run(command)); // a process is where the thread is that starts it
+  }
+
+  /**
+   * Deletes the clsact qdisc of a device, which the kernel refuses while it serves a request for
+   * its filters, such as one of the agent: then again.
+   */
+  public void deleteClsact(String device) {
+    for (int tries = 1; ; tries++) {
+      try {
+        exec("tc", "qdisc", "del", "dev", device, "clsact");
+        return;
+      } catch (IllegalStateException refused) {
+        if (tries == MOST_TRIES || !refused.getMessage().contains("ongoing filter requests")) {
+          throw refused;
+        }
+      }
+    }
   }
 
   /**

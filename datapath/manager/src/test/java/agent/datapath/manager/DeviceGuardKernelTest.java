@@ -304,7 +304,7 @@ class DeviceGuardKernelTest {
   @Execution(ExecutionMode.CONCURRENT)
   void shouldAttachTheHostProgramsAgainAfterTheirQdiscWasDeleted() throws Exception {
     launch(TcMode.CLSACT);
-    node.namespace().exec("tc", "qdisc", "del", "dev", DEVICE, "clsact");
+    node.namespace().deleteClsact(DEVICE);
     watch.awaitRepair(Kind.LINK, 2);
     assertAttached(TcMode.CLSACT, "from_network");
     assertAttached(TcMode.CLSACT, "to_network");

@@ -155,7 +155,7 @@ class EveryAttachmentIsGuardedKernelTest {
     }
     for (final String device : node.devices()) {
       if (node.namespace().exec("tc", "qdisc", "show", "dev", device).contains("clsact")) {
-        node.namespace().exec("tc", "qdisc", "del", "dev", device, "clsact");
+        node.namespace().deleteClsact(device);
       }
     }
   }

@@ -278,7 +278,7 @@ class HookGuardKernelTest {
     launch(TcMode.CLSACT);
     final String device = workload.veth().hostInterface();
     if (isQdisc) {
-      node.namespace().exec("tc", "qdisc", "del", "dev", device, "clsact");
+      node.namespace().deleteClsact(device);
     } else {
       node.namespace().exec("tc", "filter", "del", "dev", device, "ingress");
       node.namespace().exec("tc", "filter", "del", "dev", device, "egress");
@@ -302,7 +302,7 @@ class HookGuardKernelTest {
     watch.awaitLevel(Level.STOPPED);
     assertEquals(
         foreignProgram().info().id(), node.namespace().run(filter::info).orElseThrow().id());
-    node.namespace().exec("tc", "qdisc", "del", "dev", workload.veth().hostInterface(), "clsact");
+    node.namespace().deleteClsact(workload.veth().hostInterface());
     watch.awaitRepair(Kind.LINK, 2);
     assertClosedAndRight("attached again as soon as the foreign program is gone");
   }

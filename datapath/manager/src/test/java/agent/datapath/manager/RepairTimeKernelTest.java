@@ -128,7 +128,7 @@ class RepairTimeKernelTest {
   }
 
   private void deleteQdisc(String device) {
-    node.namespace().exec("tc", "qdisc", "del", "dev", device, "clsact");
+    node.namespace().deleteClsact(device);
   }
 
   /** Attaches a foreign program before that of the endpoint; the link ends with the repair. */
