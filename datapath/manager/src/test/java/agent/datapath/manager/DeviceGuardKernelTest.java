@@ -223,16 +223,7 @@ class DeviceGuardKernelTest {
   @Execution(ExecutionMode.CONCURRENT)
   void shouldStartWhileAnotherXdpProgramIsAttachedAndFilterOnceItIsGone() throws Exception {
     final int ifindex = ifindex();
-    final BpfLink taken;
-    try (InputStream in = getClass().getResourceAsStream("/bpf/trivial.bpf.o");
-        BpfObject foreign = BpfObject.open(in.readAllBytes(), "foreign")) {
-      foreign.load();
-      taken =
-          node.namespace()
-              .run(
-                  () ->
-                      BpfLink.createXdp(foreign.program("trivial_xdp"), ifindex, XdpMode.GENERIC));
-    }
+    final BpfLink taken = attachForeign(ifindex);
     manager =
         node.launch(
             node.context()
@@ -247,6 +238,38 @@ class DeviceGuardKernelTest {
     assertEquals(ifindex, taken.info().ifindex());
     taken.close();
     watch.awaitLevel(Level.OK);
+    assertFalse(isServed(300));
+  }
+
+  private BpfLink attachForeign(int ifindex) throws Exception {
+    try (InputStream in = getClass().getResourceAsStream("/bpf/trivial.bpf.o");
+        BpfObject foreign = BpfObject.open(in.readAllBytes(), "foreign")) {
+      foreign.load();
+      return node.namespace()
+          .run(() -> BpfLink.createXdp(foreign.program("trivial_xdp"), ifindex, XdpMode.GENERIC));
+    }
+  }
+
+  /** The first attempt to attach to it fails. */
+  @Test
+  @Execution(ExecutionMode.CONCURRENT)
+  void shouldFilterADeviceThatIsMadeAgainOnceAnotherXdpProgramIsGone() throws Exception {
+    launch(TcMode.AUTO);
+    node.namespace().exec("ip", "link", "delete", DEVICE);
+    VethPair.create(node.namespace(), "new0", outside, "net0");
+    final BpfLink taken = attachForeign(VethPair.index(node.namespace(), "new0"));
+    node.namespace().exec("ip", "link", "set", "new0", "down");
+    node.namespace().exec("ip", "link", "set", "new0", "name", DEVICE);
+    node.namespace().exec("ip", "link", "set", DEVICE, "up");
+    node.namespace().exec("ip", "address", "add", "192.0.2.1/24", "dev", DEVICE);
+    outside.exec("ip", "address", "add", LISTED + "/24", "dev", "net0");
+    watch.awaitMessage("another XDP program is attached");
+    assertTrue(isServed(5000), "the foreign program is left alone");
+    taken.close();
+    final long startNs = System.nanoTime();
+    while (isServed(100)) {
+      assertTrue(System.nanoTime() - startNs < FILTERED_AT_ALL.toNanos(), "not filtered");
+    }
     assertFalse(isServed(300));
   }
 

@@ -3,16 +3,21 @@ package agent.datapath.manager;
 import static agent.datapath.manager.ManagerTestNode.await;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import agent.bindings.bpf.BpfFileSystem;
 import agent.bindings.bpf.MapFlag;
 import agent.conductor.Repairs.Kind;
 import agent.datapath.spec.ServiceEntries;
 import agent.maps.kernel.BpfMap;
+import agent.maps.kernel.EndpointMap;
 import agent.maps.kernel.EntryBuffer;
+import agent.maps.kernel.MapDefinition;
+import agent.maps.layout.EndpointOption;
 import agent.maps.layout.ServiceGate;
 import agent.maps.layout.ServiceScope;
 import agent.testkit.KernelTest;
 import agent.testkit.TestControlGroup;
 import agent.types.IpAddress;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.Set;
 import org.junit.jupiter.api.AfterEach;
@@ -101,6 +106,24 @@ class ServiceGateKernelTest {
     manager.close();
     launch(Set.of(), service(1, INSIDE));
     assertGate(ServiceGate.CLOSED);
+  }
+
+  /** The programs of endpoints look for services by an option of the endpoint's entry. */
+  @Test
+  void shouldTakeTheOptionOfServicesFromEndpointsWhereTheNextRunHasNone() {
+    await(manager.services().put(service(1, INSIDE)));
+    final MapDefinition definition = map("endpoints").definition();
+    manager.close();
+    final Path pin = node.bpfRoot().resolve("agent/maps/endpoints");
+    try (BpfMap entries = BpfMap.adopt(BpfFileSystem.open(pin), definition, pin.toString())) {
+      final EndpointMap endpoints = new EndpointMap(entries);
+      endpoints.edit(77).ifindex(4711).options(EndpointOption.SERVICES.number());
+      assertEquals(0, endpoints.put());
+      manager = node.launch(node.context().cgroupRoot(group.path()).enableServices(false));
+      assertEquals(0, endpoints.lookup(77));
+      assertEquals(4711, endpoints.found().ifindex());
+      assertEquals(0, endpoints.found().options() & EndpointOption.SERVICES.number());
+    }
   }
 
   @Test
