@@ -158,6 +158,13 @@ class HeldAddressesTest {
     assertHas(API, "192.0.2.6");
   }
 
+  private void assertTheFirstOfFourIsGivenUp() {
+    assertHas("1.example.com.");
+    assertHas("2.example.com.", "192.0.2.2");
+    assertHas("3.example.com.", "192.0.2.3");
+    assertHas("4.example.com.", "192.0.2.4");
+  }
+
   @Test
   void shouldGiveUpTheFirstOfAllWhereTwoEndpointsHoldAsMany() {
     int at = 0;
@@ -167,10 +174,7 @@ class HeldAddressesTest {
       expire(LATER.plusSeconds(at));
       sweep("192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4");
     }
-    assertHas("1.example.com.");
-    assertHas("2.example.com.", "192.0.2.2");
-    assertHas("3.example.com.", "192.0.2.3");
-    assertHas("4.example.com.", "192.0.2.4");
+    assertTheFirstOfFourIsGivenUp();
   }
 
   @Test
@@ -182,10 +186,7 @@ class HeldAddressesTest {
       expire(LATER.plusSeconds(at));
     }
     sweep("192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4");
-    assertHas("1.example.com.");
-    assertHas("2.example.com.", "192.0.2.2");
-    assertHas("3.example.com.", "192.0.2.3");
-    assertHas("4.example.com.", "192.0.2.4");
+    assertTheFirstOfFourIsGivenUp();
   }
 
   private void assertHealth(Level level, String message) {

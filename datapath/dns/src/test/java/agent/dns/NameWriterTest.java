@@ -103,13 +103,17 @@ class NameWriterTest {
   private void assertStoredAfter(long delayMs, Consumer<NameWriter> change) throws Exception {
     change.accept(writer);
     nowMs.addAndGet(delayMs - 1);
+    appendAndSync();
+    runTask();
+    assertStoredAfter(1);
+  }
+
+  private void appendAndSync() throws Exception {
     writer.add(lookup());
     assertTrue(writer.write());
     assertEquals("append 1", next());
     writer.sync();
     assertEquals("sync", next());
-    runTask();
-    assertStoredAfter(1);
   }
 
   @Test
@@ -205,22 +209,14 @@ class NameWriterTest {
   /** What waits for the disk on the other thread may fail there, or come too late. */
   @Test
   void shouldWaitForTheDiskAtItsEndWhileItIsNotKnownToHaveAll() throws Exception {
-    writer.add(lookup());
-    assertTrue(writer.write());
-    assertEquals("append 1", next());
-    writer.sync();
-    assertEquals("sync", next());
+    appendAndSync();
     writer.close();
     assertEquals(List.of("sync"), List.copyOf(calls));
   }
 
   @Test
   void shouldNotWaitForTheDiskAtItsEndWhereItHasAll() throws Exception {
-    writer.add(lookup());
-    assertTrue(writer.write());
-    assertEquals("append 1", next());
-    writer.sync();
-    assertEquals("sync", next());
+    appendAndSync();
     runTask();
     writer.close();
     assertEquals(List.of(), List.copyOf(calls));

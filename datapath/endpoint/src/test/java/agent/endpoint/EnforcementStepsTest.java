@@ -166,8 +166,8 @@ class EnforcementStepsTest {
     assertEquals("both", agent.get("4").realizedPolicy().enforcement().text());
   }
 
-  @Test
-  void shouldChangeNothingWhereTheMapOfOneEndpointWouldOverflow() {
+  /** While policy is not enforced, its map needs no entries of these rules. */
+  private void createEndpointsOfWhichTheThirdWouldOverflow() {
     agent.mapCapacity = 16;
     agent.restart();
     createEndpoints(2);
@@ -178,6 +178,11 @@ class EnforcementStepsTest {
       many[i] = allowIngress("app=narrow", "app=web", 80 + 2 * i);
     }
     agent.importRules(many);
+  }
+
+  @Test
+  void shouldChangeNothingWhereTheMapOfOneEndpointWouldOverflow() {
+    createEndpointsOfWhichTheThirdWouldOverflow();
     final List<Integer> all = open();
     assertEquals(List.of(1, 2, 3), all);
     final String refusal =
@@ -193,16 +198,7 @@ class EnforcementStepsTest {
 
   @Test
   void shouldMakeTheChangesThatWaitForACommitThatFails() {
-    agent.mapCapacity = 16;
-    agent.restart();
-    createEndpoints(2);
-    agent.create("3", Requests.on("lxc3").labels("app=narrow"));
-    agent.now(enforcing("never"));
-    final RuleSpec[] many = new RuleSpec[20];
-    for (int i = 0; i < many.length; i++) {
-      many[i] = allowIngress("app=narrow", "app=web", 80 + 2 * i);
-    }
-    agent.importRules(many);
+    createEndpointsOfWhichTheThirdWouldOverflow();
     final Deque<Runnable> waiting = new ArrayDeque<>();
     agent.resolving = waiting::add;
     final CompletableFuture<Void> set = enforcing("default");

@@ -136,15 +136,17 @@ class StoredBesideTest {
     assertEquals(1, agent.store.load().size());
   }
 
+  private CompletableFuture<EndpointSnapshot> renaming() {
+    return agent
+        .conductor
+        .endpoints()
+        .modify(EndpointIdentifier.parse("12"), Requests.request().containerName("new").build());
+  }
+
   @Test
   void shouldChangeAnEndpointWhenTheChangeIsStored() {
     created("12", web());
-    final CompletableFuture<EndpointSnapshot> answer =
-        agent
-            .conductor
-            .endpoints()
-            .modify(
-                EndpointIdentifier.parse("12"), Requests.request().containerName("new").build());
+    final CompletableFuture<EndpointSnapshot> answer = renaming();
     agent.run();
     assertEquals(1, writes.size());
     assertEquals(null, agent.get("12").externalIdentifiers().containerName());
@@ -175,12 +177,7 @@ class StoredBesideTest {
   @Test
   void shouldFollowARenamedInterfaceAfterAChangeThatIsBeingStored() {
     created("12", web());
-    final CompletableFuture<EndpointSnapshot> answer =
-        agent
-            .conductor
-            .endpoints()
-            .modify(
-                EndpointIdentifier.parse("12"), Requests.request().containerName("new").build());
+    final CompletableFuture<EndpointSnapshot> answer = renaming();
     agent.run();
     agent.node.rename("lxc1", "renamed");
     agent.advance(Duration.ofSeconds(6));
@@ -251,12 +248,7 @@ class StoredBesideTest {
   @Test
   void shouldFollowAnotherHostAddressAfterAChangeThatIsBeingStored() {
     created("12", web());
-    final CompletableFuture<EndpointSnapshot> answer =
-        agent
-            .conductor
-            .endpoints()
-            .modify(
-                EndpointIdentifier.parse("12"), Requests.request().containerName("new").build());
+    final CompletableFuture<EndpointSnapshot> answer = renaming();
     agent.run();
     agent.node.hasDeviceWithMac("lxc1", 101, "02:00:00:00:00:77");
     agent.node.events.add(handler -> handler.onDevice(agent.node.present.get("lxc1")));

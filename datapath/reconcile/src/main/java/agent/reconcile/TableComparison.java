@@ -14,7 +14,6 @@ import org.agrona.concurrent.UnsafeBuffer;
  */
 final class TableComparison implements MapComparison {
   private static final int ENTRIES_PER_STEP = 64;
-  private static final int NO_ROW = -1;
 
   private enum Phase {
     IDLE,
@@ -224,7 +223,7 @@ final class TableComparison implements MapComparison {
       hasForeign = false;
       final int row = table.find(foreign);
       if (row < 0 || table.isRealized(row) && table.held(row) == null) {
-        repaired(NO_ROW, map.delete(foreign), foreign, foreignValue, null);
+        repaired(row, map.delete(foreign), foreign, foreignValue, null);
       }
     }
   }
@@ -264,7 +263,7 @@ final class TableComparison implements MapComparison {
    * Counts a repair that has changed the map; an entry may have come or gone before it. A refused
    * one is also a refused write of the row, until the map is seen with what the row has.
    *
-   * @param row the row of the entry, or {@link #NO_ROW} where it is not desired
+   * @param row the row of the entry, where it is desired
    * @param found the value that the map held, or null
    * @param held the value that it holds again, or null
    */
@@ -274,7 +273,7 @@ final class TableComparison implements MapComparison {
       return;
     }
     if (result < 0) {
-      if (row != NO_ROW) {
+      if (held != null) {
         table.refused(row, -result);
       }
       fail(map.failure("repair", map.text(key), result));
@@ -294,7 +293,7 @@ final class TableComparison implements MapComparison {
     if (first == null) {
       first = kind + " (" + map.text(key) + ")";
     }
-    if (row != NO_ROW) {
+    if (held != null) {
       settle(row, held);
     }
     table.realization().onEntryRepaired(key, found, held);

@@ -74,6 +74,10 @@ class DeviceGuardKernelTest {
     node = new ManagerTestNode();
     outside = NetworkNamespace.create("out");
     VethPair.create(node.namespace(), DEVICE, outside, "net0");
+    addAddresses();
+  }
+
+  private void addAddresses() {
     node.namespace().exec("ip", "address", "add", "192.0.2.1/24", "dev", DEVICE);
     outside.exec("ip", "address", "add", LISTED + "/24", "dev", "net0");
   }
@@ -207,8 +211,7 @@ class DeviceGuardKernelTest {
     final int before = ifindex();
     node.namespace().exec("ip", "link", "delete", DEVICE);
     VethPair.create(node.namespace(), DEVICE, outside, "net0");
-    node.namespace().exec("ip", "address", "add", "192.0.2.1/24", "dev", DEVICE);
-    outside.exec("ip", "address", "add", LISTED + "/24", "dev", "net0");
+    addAddresses();
     assertFalse(before == ifindex());
     final long startNs = System.nanoTime();
     while (!Files.exists(pin("prefilter_generic")) || isServed(100)) {
@@ -261,8 +264,7 @@ class DeviceGuardKernelTest {
     node.namespace().exec("ip", "link", "set", "new0", "down");
     node.namespace().exec("ip", "link", "set", "new0", "name", DEVICE);
     node.namespace().exec("ip", "link", "set", DEVICE, "up");
-    node.namespace().exec("ip", "address", "add", "192.0.2.1/24", "dev", DEVICE);
-    outside.exec("ip", "address", "add", LISTED + "/24", "dev", "net0");
+    addAddresses();
     watch.awaitMessage("another XDP program is attached");
     assertTrue(isServed(5000), "the foreign program is left alone");
     taken.close();
