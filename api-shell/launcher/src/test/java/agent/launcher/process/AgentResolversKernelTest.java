@@ -3,6 +3,7 @@ package agent.launcher.process;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assertions.fail;
 
 import agent.testkit.Commands;
 import agent.testkit.KernelTest;
@@ -69,7 +70,7 @@ class AgentResolversKernelTest {
     records.add(SERVER4 + " big.example.com");
     IntStream.range(0, FRESH).forEach(i -> records.add(fresh(i) + " fresh" + i + ".example.com"));
     server.records(records.toArray(String[]::new));
-    agent = node.agent("--device=" + WorldNetwork.DEVICE);
+    agent = node.agent("--debug", "--device=" + WorldNetwork.DEVICE);
     client = node.workload(agent, "client", "app=client");
     agent.expect(
         200,
@@ -108,10 +109,17 @@ class AgentResolversKernelTest {
             OwnMounts.resolverFile(directory.resolve("resolv.conf"), List.of(command.split(" "))));
   }
 
-  private void assertFetched(String name, String family) {
+  private void assertFetched(String name, String family) throws Exception {
     final Commands.Outcome outcome =
         run("curl -sS -m 8 " + family + " -o /dev/null http://" + name + ":" + PORT + "/");
-    assertEquals(0, outcome.status(), name + " " + family + ": " + outcome.output());
+    if (outcome.status() != 0) {
+      fail(name + " " + family + ": " + outcome.output() + state());
+    }
+  }
+
+  /** Returns what the server answers now and what the agent has logged, to explain a failure. */
+  private String state() throws Exception {
+    return run("dig +tries=1 @" + SERVER4 + " www.example.com").output() + agent.log();
   }
 
   private Outcome reached(String address) {
@@ -155,7 +163,7 @@ class AgentResolversKernelTest {
   }
 
   @Test
-  void shouldTakeTheNameOfAnAliasAndNoOtherDomain() {
+  void shouldTakeTheNameOfAnAliasAndNoOtherDomain() throws Exception {
     assertFetched("alias.example.com", "-6");
     assertFetched("alias.example.com", "-4");
     assertEquals(6, run("curl -sS -m 8 http://www.example.net:" + PORT + "/").status());
@@ -166,7 +174,7 @@ class AgentResolversKernelTest {
     assertEquals(Outcome.UNANSWERED, reached(SERVER6));
     assertFetched("www.example.com", "-6");
     agent.kill();
-    agent = node.agent("--device=" + WorldNetwork.DEVICE);
+    agent = node.agent("--debug", "--device=" + WorldNetwork.DEVICE);
     assertEquals(Outcome.CONNECTED, reached(SERVER6));
     assertEquals(Outcome.UNANSWERED, reached(STRANGER));
   }
